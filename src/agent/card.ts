@@ -1,0 +1,56 @@
+// An agent's card as we keep it: parsed, capped, cleaned; and the registry's words. Pure.
+
+import type { AgentName } from '../intention/message.ts';
+
+/** One way to reach the agent. Source: A2A v1.0 §4.4.6 AgentInterface; v0.3 cards are read into it. */
+export interface AgentInterface {
+  readonly url: string;
+  readonly binding: 'JSONRPC' | 'HTTP+JSON';
+  readonly version: '1.0' | '0.3';
+  readonly tenant?: string;
+}
+
+export interface AgentSkill {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly examples: readonly string[];
+}
+
+/** The part of an agent card that we use, every text capped. All interfaces are on the card's own origin. */
+export interface AgentCard {
+  readonly name: string;
+  readonly description: string;
+  readonly version: string;
+  readonly interfaces: readonly AgentInterface[];
+  readonly streaming: boolean;
+  readonly pushNotifications: boolean;
+  readonly skills: readonly AgentSkill[];
+}
+
+/** Where agents come from: the URL of one card, or of a list of agents. `headers` go to its origin alone, never into rows. */
+export interface AgentSource {
+  readonly kind: 'card' | 'list';
+  readonly url: string;
+  readonly name?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** An agent that the planner may choose. Source: table `agent`. */
+export interface Agent {
+  readonly id: string;
+  readonly name: AgentName;
+  /** The URL of the source that told of it. */
+  readonly source: string;
+  readonly cardUrl: string;
+  readonly card: AgentCard;
+}
+
+/** What a look at one source brought: its agents, or why there are none. Milliseconds until it should be looked at again. */
+export interface SourceReading {
+  readonly source: string;
+  readonly freshForMs: number;
+  readonly error: string | null;
+  readonly agents: readonly { readonly namespace: string; readonly name: string; readonly cardUrl: string; readonly card: AgentCard }[];
+}

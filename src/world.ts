@@ -1,0 +1,267 @@
+// The ports: everything we ask of the outside, on one page. Types only.
+
+import type { Agent, AgentSource, SourceReading } from './agent/card.ts';
+import type { AgentEvent, AgentReply, RawPart } from './agent/reply.ts';
+import type { FaultNotes } from './fault.ts';
+import type { Call, ClosingState } from './intention/call.ts';
+import type { IntentionStatus } from './intention/intention.ts';
+import type {
+  CallId,
+  ConversationId,
+  FileId,
+  IntentionId,
+  Message,
+  MessageId,
+  NewMessage,
+  OwnerId,
+  Part,
+  Parts,
+} from './intention/message.ts';
+import type { Outcome } from './intention/transition.ts';
+import type { Prompt, RawDecision } from './plan/plan.ts';
+import type { StepContext } from './step/context.ts';
+import type { DeltaEvent, StreamEvent } from './stream/event.ts';
+
+export interface World {
+  readonly settings: Settings;
+  readonly ledger: Ledger;
+  readonly archive: Archive;
+  readonly files: Files;
+  readonly planner: Planner;
+  readonly agents: Agents;
+  readonly stream: Stream;
+  readonly runner: Runner;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+/** The bindings, parsed once. Units are in the names. */
+export interface Settings {
+  readonly databaseUrl: string;
+  /** Full URL of a local stand-in for Neon's SQL endpoint; loopback only. */
+  readonly databaseEndpoint: string | null;
+  readonly model: { readonly baseUrl: string; readonly apiKey: string; readonly name: string; readonly standIn: boolean };
+  readonly planInstructions: string;
+  readonly agentSources: readonly AgentSource[];
+  /** Where agents reach our webhook; null: we offer no push. */
+  readonly publicUrl: string | null;
+  readonly pushSecret: string;
+  readonly apiKeys: ReadonlyMap<string, OwnerId>;
+  readonly allowAnonymous: boolean;
+  readonly runnerLocation: string | null;
+  readonly maxSteps: number;
+  readonly maxCalls: number;
+}
+
+/** The writing rules. Each is one request, lock first; each may be repeated and then recognises itself. Times are ms since the epoch. */
+export interface Ledger {
+  accept(message: Accepting): Promise<Accepted>;
+  claim(intention: IntentionId, by: RunnerName): Promise<Claim>;
+  claimCall(call: CallId, by: RunnerName): Promise<CallClaim>;
+  decide(context: StepContext, by: RunnerName, outcome: Outcome): Promise<Decided>;
+  /** Closing form: closes the call once, appends its row, joins. */
+  observe(call: Call, closing: Closing): Promise<Observed>;
+  /** Binding form: the task is known and at work. False: the call is no longer open. */
+  bind(call: Call, taskId: string, contextId: string | null, nextLookMs: number): Promise<boolean>;
+  /** Nothing new: when to look again. */
+  postpone(call: Call, nextLookMs: number): Promise<void>;
+  renew(holder: { readonly intention: IntentionId; readonly fence: number } | { readonly call: CallId }, by: RunnerName): Promise<boolean>;
+  /** A push came. Null: no such call is open. `due`: it was due already, nothing was written. */
+  poke(call: CallId): Promise<'poked' | 'due' | null>;
+  stop(owner: OwnerId, conversation: ConversationId, intention: IntentionId, row: MessageId): Promise<Stopped>;
+  expire(intention: IntentionId, row: MessageId): Promise<Stopped>;
+  /** What CancelTask came to. */
+  cancelled(call: Call, done: boolean, nextTryMs: number): Promise<void>;
+  keepAgents(readings: readonly SourceReading[]): Promise<void>;
+  agents(): Promise<{
+    readonly agents: readonly Agent[];
+    readonly staleSources: readonly AgentSource[];
+    readonly errors: readonly { readonly source: string; readonly error: string }[];
+  }>;
+  /** Due work that nobody took up for `graceSeconds`. */
+  sweep(graceSeconds: number, limit: number): Promise<readonly RunnerName[]>;
+}
+
+/** Plain reads and deletions on behalf of a caller: nothing here decides. */
+export interface Archive {
+  conversation(owner: OwnerId, id: ConversationId): Promise<ConversationSummary | null>;
+  conversations(
+    owner: OwnerId,
+    page: { readonly before: { readonly atMs: number; readonly id: string } | null; readonly limit: number },
+  ): Promise<readonly ConversationSummary[]>;
+  /** Ascending seq, at most `limit` rows. */
+  messages(
+    owner: OwnerId,
+    id: ConversationId,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<readonly Message[] | null>;
+  /** For the stream, which has checked the owner: rows after `seq`, and every intention's status that is not terminal. */
+  replay(
+    id: ConversationId,
+    after: number,
+    limit: number,
+  ): Promise<{
+    readonly messages: readonly Message[];
+    readonly lastSeq: number;
+    readonly open: readonly { readonly intentionId: IntentionId; readonly status: IntentionStatus }[];
+  }>;
+  intention(owner: OwnerId, conversation: ConversationId, id: IntentionId): Promise<IntentionSummary | null>;
+  /** True: it was there. Returns what was at work, to be aborted. */
+  remove(owner: OwnerId, id: ConversationId): Promise<readonly RunnerName[] | null>;
+  /** Answers when the database does. */
+  ping(): Promise<void>;
+}
+
+export interface ConversationSummary {
+  readonly id: ConversationId;
+  readonly title: string;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  readonly lastSeq: number;
+}
+
+export interface IntentionSummary {
+  readonly id: IntentionId;
+  readonly status: IntentionStatus;
+  readonly step: number;
+  /** The final row, else the newest open question. */
+  readonly last: Message | null;
+}
+
+export interface Files {
+  /** Bytes, and text or data over 16 KiB, go to the table; what comes back refers to them. At most 10 MiB each: larger ones become a note. */
+  keep(owner: OwnerId, conversation: ConversationId, parts: readonly RawPart[]): Promise<readonly Part[]>;
+  /** Parts as they came: what `keep` took away is put back. */
+  restore(owner: OwnerId, parts: readonly Part[]): Promise<readonly RawPart[]>;
+  read(owner: OwnerId, id: FileId): Promise<{ readonly bytes: Uint8Array; readonly name: string; readonly mediaType: string } | null>;
+}
+
+/** One decision of a model. `onText` gets text as it is made. Rejects with Fault `model_down`, `model_refused` or `aborted` only. */
+export interface Planner {
+  decide(prompt: Prompt, onText: (text: string) => void, signal: AbortSignal): Promise<RawDecision>;
+}
+
+/** Other agents over A2A. Rejects with Fault `agent_down` (not sent, for certain, when `notes.sent` is false), `agent_refused`, `agent_invalid` or `aborted`. */
+export interface Agents {
+  /** Never rejects: what went wrong is in the readings. */
+  read(sources: readonly AgentSource[]): Promise<readonly SourceReading[]>;
+  /** Streams when the card says so. Ends after its `reply`; a cut stream ends without one. */
+  send(agent: Agent, call: Call, parts: readonly RawPart[], signal: AbortSignal): AsyncIterable<AgentEvent>;
+  subscribe(agent: Agent, call: Call, signal: AbortSignal): AsyncIterable<AgentEvent>;
+  /** Null: the agent knows no such task. */
+  get(agent: Agent, call: Call, signal: AbortSignal): Promise<AgentReply | null>;
+  /** True: it is settled (canceled, finished, or unknown to the agent). */
+  cancel(agent: Agent, call: Call, signal: AbortSignal): Promise<boolean>;
+}
+
+/** Hints to whoever watches; losing one loses nothing. Neither rejects. */
+export interface Stream {
+  /** Rows are committed; deltas may be coalesced. Not awaited by anyone who has work to do. */
+  publish(conversation: ConversationId, events: readonly StreamEvent[]): void;
+  /** A source of deltas: text appended, coalesced, sent again from 0 when the object lost it. */
+  relay(conversation: ConversationId, source: Omit<DeltaEvent, 'offset' | 'text'>): { append(text: string): void; end(): void };
+  /** The conversation is gone: everyone who watches is told and let go. */
+  close(conversation: ConversationId): void;
+}
+
+/** `intention:<id>` or `call:<id>`. */
+export type RunnerName = `intention:${string}` | `call:${string}`;
+
+/** Alarm clocks. Re-arming only ever moves an alarm earlier. */
+export interface Runner {
+  arm(name: RunnerName, inMs: number): Promise<void>;
+  kick(name: RunnerName): Promise<void>;
+  /** Aborts the work in flight, then kicks. */
+  stop(name: RunnerName): Promise<void>;
+}
+
+export interface Clock {
+  nowMs(): number;
+}
+
+export interface Ids {
+  /** UUIDv7. */
+  next(): string;
+}
+
+/** One line of JSON: what happened, with ids and numbers only. */
+export type Log = (event: string, notes: FaultNotes) => void;
+
+export type OnBusy = 'enqueue' | 'interrupt' | 'parallel' | 'reject';
+
+/** A message at the door. The id of a new intention is that of its first message: a Runner armed under it finds the message wherever it landed. */
+export interface Accepting {
+  readonly owner: OwnerId;
+  /** Null: a new conversation under `newConversationId`. */
+  readonly conversation: ConversationId | null;
+  readonly newConversationId: ConversationId;
+  readonly messageId: MessageId;
+  readonly content: string;
+  readonly parts: Parts;
+  readonly title: string;
+  readonly answerTo: string | null | undefined;
+  readonly onBusy: OnBusy;
+  readonly idempotency: { readonly scope: string; readonly key: string; readonly bodyHash: string } | null;
+}
+
+export type Accepted =
+  | {
+      readonly kind: 'accepted';
+      readonly message: Message;
+      readonly intentionId: IntentionId;
+      readonly status: IntentionStatus;
+      readonly repeated: boolean;
+      readonly stopped: Stopped | null;
+    }
+  | { readonly kind: 'no_conversation' | 'question_closed' | 'busy' | 'key_reused' };
+
+export type Claim =
+  | { readonly kind: 'step'; readonly context: StepContext }
+  /** Not now: look again at `atMs`; wake these, whose turn it is. */
+  | { readonly kind: 'wait'; readonly atMs: number | null; readonly wake: readonly RunnerName[] }
+  | { readonly kind: 'expired'; readonly conversationId: ConversationId };
+
+export type CallClaim =
+  /** `fresh`: it was planned, and this claim began its attempt. Otherwise its outcome is to be found out. */
+  | { readonly kind: 'claimed'; readonly call: Call; readonly agent: Agent; readonly fresh: boolean; readonly nowMs: number }
+  | { readonly kind: 'wait'; readonly atMs: number | null };
+
+export type Decided =
+  | {
+      readonly kind: 'applied';
+      readonly messages: readonly Message[];
+      readonly status: IntentionStatus;
+      readonly calls: readonly Call[];
+      readonly wake: readonly RunnerName[];
+    }
+  /** A newer row has come: load again and decide anew. */
+  | { readonly kind: 'overtaken' }
+  /** The fence moved: somebody else has the work. */
+  | { readonly kind: 'lost' };
+
+export interface Closing {
+  readonly state: ClosingState;
+  readonly row: NewMessage;
+  readonly taskId: string | null;
+  readonly contextId: string | null;
+  readonly fingerprint: string | null;
+  /** For the audit of the attempt. */
+  readonly outcome: 'ok' | 'rejected' | 'unknown';
+  readonly error: string | null;
+}
+
+/** `message` is null when the call was closed before: a repeat changes nothing. */
+export interface Observed {
+  readonly message: Message | null;
+  readonly status: IntentionStatus;
+  readonly wake: readonly RunnerName[];
+}
+
+/** `message` is null when the intention had ended before. `stop`: the invocations to abort. */
+export interface Stopped {
+  readonly message: Message | null;
+  readonly status: IntentionStatus | null;
+  readonly stop: readonly RunnerName[];
+  readonly wake: readonly RunnerName[];
+}
