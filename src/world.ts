@@ -3,7 +3,7 @@
 import type { Agent, AgentSource, SourceReading } from './agent/card.ts';
 import type { AgentEvent, AgentReply, RawPart } from './agent/reply.ts';
 import type { FaultNotes } from './fault.ts';
-import type { Call, ClosingState } from './intention/call.ts';
+import type { Call, Closing } from './intention/call.ts';
 import type { IntentionStatus } from './intention/intention.ts';
 import type {
   CallId,
@@ -47,40 +47,44 @@ export interface Settings {
   /** Where agents reach our webhook; null: we offer no push. */
   readonly publicUrl: string | null;
   readonly pushSecret: string;
+  /** By the key's digest. */
   readonly apiKeys: ReadonlyMap<string, OwnerId>;
   readonly allowAnonymous: boolean;
-  readonly runnerLocation: string | null;
+  /** Near the database; counts when a Runner is first created. */
+  readonly runnerLocation: 'wnam' | 'enam' | 'sam' | 'weur' | 'eeur' | 'apac' | 'oc' | 'afr' | 'me' | null;
   readonly maxSteps: number;
   readonly maxCalls: number;
 }
 
 /** The writing rules. Each is one request, lock first; each may be repeated and then recognises itself. Times are ms since the epoch. */
 export interface Ledger {
+  open(owner: OwnerId, conversation: ConversationId, title: string): Promise<void>;
   accept(message: Accepting): Promise<Accepted>;
   claim(intention: IntentionId, by: RunnerName): Promise<Claim>;
   claimCall(call: CallId, by: RunnerName): Promise<CallClaim>;
   decide(context: StepContext, by: RunnerName, outcome: Outcome): Promise<Decided>;
   /** Closing form: closes the call once, appends its row, joins. */
   observe(call: Call, closing: Closing): Promise<Observed>;
-  /** Binding form: the task is known and at work. False: the call is no longer open. */
-  bind(call: Call, taskId: string, contextId: string | null, nextLookMs: number): Promise<boolean>;
-  /** Nothing new: when to look again. */
-  postpone(call: Call, nextLookMs: number): Promise<void>;
+  /** Binding form: the task is known and at work; the reader keeps its lease, or leaves the call to be polled. False: the call is no longer open. */
+  bind(call: Call, taskId: string, contextId: string | null, keeps: boolean): Promise<boolean>;
   renew(holder: { readonly intention: IntentionId; readonly fence: number } | { readonly call: CallId }, by: RunnerName): Promise<boolean>;
   /** A push came. Null: no such call is open. `due`: it was due already, nothing was written. */
   poke(call: CallId): Promise<'poked' | 'due' | null>;
-  stop(owner: OwnerId, conversation: ConversationId, intention: IntentionId, row: MessageId): Promise<Stopped>;
-  expire(intention: IntentionId, row: MessageId): Promise<Stopped>;
-  /** What CancelTask came to. */
-  cancelled(call: Call, done: boolean, nextTryMs: number): Promise<void>;
+  stop(owner: OwnerId, conversation: ConversationId, intention: IntentionId): Promise<Stopped>;
+  expire(intention: IntentionId): Promise<Stopped>;
+  /** CancelTask is settled; until then each claim of the call tries again, five times at most. */
+  cancelled(call: Call): Promise<void>;
   keepAgents(readings: readonly SourceReading[]): Promise<void>;
-  agents(): Promise<{
-    readonly agents: readonly Agent[];
-    readonly staleSources: readonly AgentSource[];
-    readonly errors: readonly { readonly source: string; readonly error: string }[];
-  }>;
+  agents(): Promise<Registry>;
   /** Due work that nobody took up for `graceSeconds`. */
   sweep(graceSeconds: number, limit: number): Promise<readonly RunnerName[]>;
+}
+
+/** What the planner may choose from, and what is wrong with the sources. */
+export interface Registry {
+  readonly agents: readonly Agent[];
+  readonly staleSources: readonly AgentSource[];
+  readonly errors: readonly { readonly source: string; readonly error: string }[];
 }
 
 /** Plain reads and deletions on behalf of a caller: nothing here decides. */
@@ -163,6 +167,8 @@ export interface Stream {
   relay(conversation: ConversationId, source: Omit<DeltaEvent, 'offset' | 'text'>): { append(text: string): void; end(): void };
   /** The conversation is gone: everyone who watches is told and let go. */
   close(conversation: ConversationId): void;
+  /** All that was published has left; an invocation ends after it. */
+  settled(): Promise<void>;
 }
 
 /** `intention:<id>` or `call:<id>`. */
@@ -172,6 +178,8 @@ export type RunnerName = `intention:${string}` | `call:${string}`;
 export interface Runner {
   arm(name: RunnerName, inMs: number): Promise<void>;
   kick(name: RunnerName): Promise<void>;
+  /** The work that it was armed for went elsewhere. */
+  disarm(name: RunnerName): Promise<void>;
   /** Aborts the work in flight, then kicks. */
   stop(name: RunnerName): Promise<void>;
 }
@@ -218,14 +226,21 @@ export type Accepted =
 
 export type Claim =
   | { readonly kind: 'step'; readonly context: StepContext }
-  /** Not now: look again at `atMs`; wake these, whose turn it is. */
-  | { readonly kind: 'wait'; readonly atMs: number | null; readonly wake: readonly RunnerName[] }
+  /** Not now: look again in `inMs`; wake these, whose turn it is. */
+  | { readonly kind: 'wait'; readonly inMs: number | null; readonly wake: readonly RunnerName[] }
   | { readonly kind: 'expired'; readonly conversationId: ConversationId };
 
+/** `call` says by its state what to do: send (`sending`, just claimed from `planned`), find out, look, or cancel. Look again in `inMs`. */
 export type CallClaim =
-  /** `fresh`: it was planned, and this claim began its attempt. Otherwise its outcome is to be found out. */
-  | { readonly kind: 'claimed'; readonly call: Call; readonly agent: Agent; readonly fresh: boolean; readonly nowMs: number }
-  | { readonly kind: 'wait'; readonly atMs: number | null };
+  | {
+      readonly kind: 'claimed';
+      readonly fresh: boolean;
+      readonly call: Call;
+      readonly agent: Agent;
+      readonly nowMs: number;
+      readonly inMs: number | null;
+    }
+  | { readonly kind: 'wait'; readonly inMs: number | null };
 
 export type Decided =
   | {
@@ -239,17 +254,6 @@ export type Decided =
   | { readonly kind: 'overtaken' }
   /** The fence moved: somebody else has the work. */
   | { readonly kind: 'lost' };
-
-export interface Closing {
-  readonly state: ClosingState;
-  readonly row: NewMessage;
-  readonly taskId: string | null;
-  readonly contextId: string | null;
-  readonly fingerprint: string | null;
-  /** For the audit of the attempt. */
-  readonly outcome: 'ok' | 'rejected' | 'unknown';
-  readonly error: string | null;
-}
 
 /** `message` is null when the call was closed before: a repeat changes nothing. */
 export interface Observed {

@@ -1,6 +1,6 @@
 // The words for one A2A call to one agent, and for what may be heard of it. Pure.
 
-import type { AgentName, CallId, ConversationId, IntentionId, MessageId, OwnerId, Part } from './message.ts';
+import type { AgentName, CallId, ConversationId, IntentionId, MessageId, NewMessage, OwnerId, Part } from './message.ts';
 
 /** Source: table `call`. The last five are terminal and absorb. */
 export const callStates = [
@@ -49,6 +49,8 @@ export interface Call {
   readonly attempts: number;
   /** How often its task was looked up; the backoff of polling counts by it. */
   readonly polls: number;
+  /** Of the snapshot that closed it. */
+  readonly fingerprint: string | null;
   /** What the snapshot of the old turn looked like, for a call that answers a question. */
   readonly staleFingerprint: string | null;
   readonly sentAtMs: number | null;
@@ -74,4 +76,16 @@ export interface NewCall {
   readonly staleFingerprint: string | null;
   /** How long the agent may take, in milliseconds from the decision. */
   readonly allowedMs: number;
+}
+
+/** All that closing a call writes. */
+export interface Closing {
+  readonly state: ClosingState;
+  readonly row: NewMessage;
+  readonly taskId: string | null;
+  readonly contextId: string | null;
+  readonly fingerprint: string | null;
+  /** For the audit of the attempt. */
+  readonly outcome: 'ok' | 'rejected' | 'unknown';
+  readonly error: string | null;
 }

@@ -1,0 +1,88 @@
+// What callers may post. Unknown fields are refused on native routes and ignored on `/v1/chat`. Pure.
+
+import { z } from 'zod';
+import type { RawPart } from '../agent/reply.ts';
+import { type AgentName, agentName, type Json } from '../intention/message.ts';
+import type { OnBusy } from '../world.ts';
+
+/** One message with everything that it encloses. */
+export const maxMessageBytes = 64 * 1024;
+
+/** Postgres refuses NUL and lone surrogates; neither is text. */
+const clean = (text: string): string => text.replaceAll('\u0000', '').toWellFormed();
+
+const text = z.string().transform(clean);
+const json: z.ZodType<Json> = z.json();
+const about = { name: z.string().max(256).transform(clean).optional(), media_type: z.string().max(128).optional(), metadata: json.optional() };
+
+const part = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('text'), text, ...about }),
+  z.strictObject({ kind: z.literal('data'), data: json, ...about }),
+  z.strictObject({ kind: z.literal('file'), url: z.url({ protocol: /^https?$/ }).max(2048), ...about }),
+  /** `bytes` in base64. */
+  z.strictObject({ kind: z.literal('bytes'), bytes: z.base64(), ...about }),
+]);
+
+export const messageBody = z
+  .strictObject({
+    content: text.optional(),
+    parts: z.array(part).min(1).max(50).optional(),
+    /** A call or an intention that asks; null: something new. */
+    answer_to: z.uuid().nullable().optional(),
+    on_busy: z.enum(['enqueue', 'interrupt', 'parallel', 'reject']).optional(),
+    agents: z.array(z.string().min(1).max(200)).min(1).max(100).optional(),
+  })
+  .refine((body) => (body.content === undefined) !== (body.parts === undefined), { message: 'either content or parts is required', path: ['content'] })
+  .refine((body) => contentOf(body).trim() !== '' || (body.parts ?? []).some((each) => each.kind !== 'text'), { message: 'is empty', path: ['content'] });
+
+export type MessageBody = z.infer<typeof messageBody>;
+
+/** The original service's body; what it does not know is ignored. */
+export const chatBody = z.object({
+  query: text.refine((query) => query.trim() !== '', 'is empty'),
+  conversation_id: z.string().nullish(),
+});
+
+/** A message may come alone or as `message`; without one the conversation is opened empty. */
+export const conversationBody = z.union([z.strictObject({}), z.strictObject({ message: messageBody }).transform((body) => body.message), messageBody]);
+
+/** A posted message in our words. */
+export interface Posted {
+  readonly content: string;
+  readonly parts: readonly RawPart[];
+  readonly answerTo: string | null | undefined;
+  readonly onBusy: OnBusy;
+  readonly agents: readonly AgentName[] | undefined;
+}
+
+function contentOf(body: { content?: string | undefined; parts?: readonly z.infer<typeof part>[] | undefined }): string {
+  return body.content ?? (body.parts ?? []).flatMap((each) => (each.kind === 'text' ? [each.text] : [])).join('\n');
+}
+
+export function posted(body: MessageBody): Posted {
+  return {
+    content: contentOf(body),
+    parts: (body.parts ?? []).map(rawPart),
+    answerTo: body.answer_to,
+    onBusy: body.on_busy ?? 'enqueue',
+    agents: body.agents?.map(agentName),
+  };
+}
+
+function rawPart(given: z.infer<typeof part>): RawPart {
+  const rest = {
+    ...(given.name === undefined ? {} : { name: given.name }),
+    ...(given.media_type === undefined ? {} : { media_type: given.media_type }),
+    ...(given.metadata === undefined ? {} : { metadata: given.metadata }),
+  };
+  switch (given.kind) {
+    case 'text':
+      return { kind: 'text', text: given.text, ...rest };
+    case 'data':
+      return { kind: 'data', data: given.data, ...rest };
+    case 'file':
+      return { kind: 'link', url: given.url, ...rest };
+    case 'bytes':
+      return { kind: 'bytes', bytes: Uint8Array.from(atob(given.bytes), (character) => character.charCodeAt(0)), ...rest };
+  }
+}

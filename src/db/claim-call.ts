@@ -1,0 +1,77 @@
+// The claim of one call, and what its Runner writes of it beside its outcome. Effects: Postgres.
+
+import { sql } from 'drizzle-orm';
+import type { Call } from '../intention/call.ts';
+import type { CallId } from '../intention/message.ts';
+import type { CallClaim, RunnerName } from '../world.ts';
+import type { Database } from './database.ts';
+import { lease, lock, open } from './fragments.ts';
+import { type AgentRow, agentFrom, type CallRow, callFrom, callJson } from './rows.ts';
+
+/** CancelTask is tried this often, then left. */
+const maxCancelAttempts = 5;
+
+interface Result extends Record<string, unknown> {
+  readonly mine: boolean;
+  readonly fresh: boolean;
+  readonly call: CallRow;
+  readonly agent: AgentRow | null;
+  readonly now: string;
+  readonly in_ms: number | null;
+}
+
+/**
+ * One request. A planned call becomes `sending`, its attempt begun. One at work, or asking for something that may go
+ * on by itself, is due for a look: the next one is set here already, twice as far off each time up to a minute, so
+ * that a look that finds nothing new writes nothing. At most one look a second.
+ */
+export async function claimCall(db: Database, id: CallId, by: RunnerName): Promise<CallClaim> {
+  const q = sql`${id}::uuid`;
+  const [result] = await db.batch<Result>([
+    lock(sql`(select conversation_id from call where id = ${q})`),
+    sql`with was as (select id, state, attempts from call where id = ${q}),
+      mine as (update call c set lease_by = ${by}, lease_until = now() + ${lease}, updated_at = now(),
+          state = case when c.state = 'planned' then 'sending' else c.state end,
+          attempts = c.attempts + case when c.state = 'planned' then 1 else 0 end,
+          sent_at = case when c.state = 'planned' then now() else c.sent_at end,
+          polls = c.polls + case when c.state in ('planned', 'sending') then 0 else 1 end,
+          cancel_attempts = c.cancel_attempts + case when c.cancel = 'wanted' then 1 else 0 end,
+          last_look_at = now(),
+          wake_at = case when c.state = 'planned' then now() + ${lease}
+            when c.state = 'canceled' then case when c.cancel_attempts + 1 < ${maxCancelAttempts} then now() + interval '5 seconds' * power(2, c.cancel_attempts) end
+            else now() + least(60, 2 * power(2, least(c.polls, 5))) * (0.8 + 0.4 * random()) * interval '1 second' end
+        where c.id = ${q} and c.wake_at <= now() and (c.lease_until is null or c.lease_until <= now() or c.lease_by = ${by})
+          and (c.last_look_at is null or c.last_look_at <= now() - interval '1 second' or c.state = 'planned')
+          and (c.state in (${open}, 'auth_required', 'unknown') or (c.state = 'canceled' and c.cancel = 'wanted' and c.task_id is not null))
+        returning c.id, c.state, c.attempts)
+      insert into call_attempt (call_id, attempt) select mine.id, mine.attempts from mine, was where was.state = 'planned' on conflict do nothing`,
+    sql`select c.lease_by = ${by} and c.last_look_at = now() as mine,
+        c.state = 'sending' and c.sent_at = now() as fresh, ${callJson(sql`c`)} as call, now() as now,
+        (select to_jsonb(a) from agent a where a.id = c.agent_id) as agent,
+        case when c.wake_at is not null then greatest(0, extract(epoch from
+          case when c.lease_by <> ${by} then greatest(c.wake_at, c.lease_until) else c.wake_at end - now()) * 1000)::float8 end as in_ms
+      from call c where c.id = ${q}`,
+  ]);
+  if (!result) return { kind: 'wait', inMs: null };
+  if (!result.mine || result.agent === null) return { kind: 'wait', inMs: result.in_ms };
+  const call = callFrom(result.call);
+  return { kind: 'claimed', fresh: result.fresh, call, agent: agentFrom(result.agent), nowMs: Date.parse(result.now), inMs: result.in_ms };
+}
+
+/** What CancelTask came to: settled, or to be tried again when the claim said. */
+export async function cancelled(db: Database, call: Call): Promise<void> {
+  await db.one(
+    sql`update call set cancel = 'done', wake_at = null, lease_by = null, lease_until = null where id = ${call.id}::uuid and cancel = 'wanted'`,
+  );
+}
+
+/** A push came. One that finds the call due already writes nothing; one that comes while the task is looked up makes it due again. */
+export async function poke(db: Database, id: CallId): Promise<'poked' | 'due' | null> {
+  const rows = await db.one<{ poked: boolean }>(sql`with p as (
+      update call set last_poke_at = now(), wake_at = greatest(now(), last_look_at + interval '1 second')
+      where id = ${id}::uuid and state in (${open}, 'auth_required', 'unknown') and (wake_at is null or wake_at > greatest(now(), last_look_at + interval '1 second'))
+      returning id)
+    select exists (select 1 from p) as poked from call where id = ${id}::uuid and state in (${open}, 'auth_required', 'unknown')`);
+  const row = rows[0];
+  return row === undefined ? null : row.poked ? 'poked' : 'due';
+}

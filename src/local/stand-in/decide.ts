@@ -1,0 +1,103 @@
+// One decision by fixed rules, from nothing but what the request holds. Pure.
+
+import { type Language, languageOf } from '../../plan/language.ts';
+import { compose } from './compose.ts';
+import { asksForAbilities, asksForRework, isAnswer, isBrief, isGreeting, isThanks } from './manner.ts';
+import { matches, parts, type QuestionPart } from './match.ts';
+import { progress, report } from './report.ts';
+import type { CompletionRequest } from './request.ts';
+import { type MadeCall, type Scene, sceneOf } from './scene.ts';
+import { abilities, sentences } from './sentences.ts';
+
+export type Decision =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'call'; readonly tool: 'call_agent' | 'reassign'; readonly input: Readonly<Record<string, string>> };
+
+/** At most one call at a time: parts of a question are worked on in turn. */
+export function decide(request: CompletionRequest): Decision {
+  const scene = sceneOf(request);
+  const language = languageOf(scene.question);
+  if (!scene.mayCall) return forced(scene, language);
+  if (scene.said !== null) return answering(scene, scene.said);
+  if (scene.calls.length === 0) return opening(scene, language);
+  return going(scene, language);
+}
+
+const text = (said: string): Decision => ({ kind: 'text', text: said });
+const move = (to: string): Decision => ({ kind: 'call', tool: 'reassign', input: { to } });
+
+/** Tools may not be called: only what is known is reported. */
+function forced(scene: Scene, language: Language): Decision {
+  if (scene.calls.length > 0) return text(report(scene, language));
+  return scene.agents.length > 0 ? nobodyCalled(scene, language) : text(smallTalk(scene, language) ?? sentences[language].noAgents);
+}
+
+/** The user spoke after the calls: to the agent that asks, unless the words are of something else. */
+function answering(scene: Scene, said: string): Decision {
+  const asking = scene.calls.findLast((call) => call.result.kind === 'asked');
+  if (!asking) return opening({ ...scene, question: said, said: null, calls: [] }, languageOf(said));
+  if (scene.movable !== null && isChangeOfSubject(scene, asking, said)) return move('new');
+  const language = languageOf(asking.query);
+  const answers = scene.answerable === null ? {} : { answers: answerable(scene.answerable, asking.id) };
+  return {
+    kind: 'call',
+    tool: 'call_agent',
+    input: { agent: asking.agent, query: compose(asking.query, said), reason: sentences[language].answered, ...answers },
+  };
+}
+
+/** The question by the id of its call where the tool's choices have it, else the newest choice. */
+function answerable(choices: readonly string[], id: string): string {
+  return choices.includes(id) || choices.length === 0 ? id : (choices.findLast((choice) => choice !== 'new') ?? id);
+}
+
+function isChangeOfSubject(scene: Scene, asking: MadeCall, said: string): boolean {
+  if (isGreeting(said) || isThanks(said) || asksForAbilities(said)) return true;
+  const [best] = matches(said, scene.agents);
+  if (best?.agent.name === asking.agent) return false;
+  if (!isAnswer(said)) return true;
+  return !isBrief(said) && best !== undefined && best.hits > 1;
+}
+
+/** The first look at a question. */
+function opening(scene: Scene, language: Language): Decision {
+  const { question, agents, movable } = scene;
+  const newest = movable?.at(-1);
+  if (newest !== undefined && answersAnother(scene)) return move(newest);
+  const talk = smallTalk(scene, language);
+  if (talk !== null) return text(talk);
+  const [first] = parts(question, agents);
+  const { asked, pointing } = asksForRework(question);
+  if (asked && (pointing || !first)) return text(sentences[language].cannotRework(scene.lastReport));
+  return first ? ask(first, language, []) : nobodyCalled(scene, language);
+}
+
+/** A lone name, number or date asks for nothing itself, unless it names an agent or its skill. */
+function answersAnother({ question, agents }: Scene): boolean {
+  if (!isAnswer(question) || !isBrief(question)) return false;
+  return !matches(question, agents).some(({ strong }) => strong);
+}
+
+/** Calls were made and their results are here: the next part, another agent after a failure, or the report. */
+function going(scene: Scene, language: Language): Decision {
+  const { next, tried } = progress(scene);
+  return next ? ask(next, language, tried) : text(report(scene, language));
+}
+
+function ask(part: QuestionPart, language: Language, tried: readonly string[]): Decision {
+  const agent = part.matches.find((match) => !tried.includes(match.agent.name))?.agent.name ?? '';
+  const reason = sentences[language][tried.length > 0 ? 'instead' : 'fits'];
+  return { kind: 'call', tool: 'call_agent', input: { agent, query: part.query, reason } };
+}
+
+function smallTalk({ question, agents }: Scene, language: Language): string | null {
+  const own = sentences[language];
+  if (isThanks(question)) return own.welcome;
+  if (isGreeting(question)) return `${own.hello}\n${abilities(agents, language)}`;
+  if (asksForAbilities(question)) return `${own.abilities}\n${abilities(agents, language)}`;
+  return null;
+}
+
+function nobodyCalled(scene: Scene, language: Language): Decision {
+  return text(smallTalk(scene, language) ?? `${sentences[language].nobodyFits}\n${abilities(scene.agents, language)}`);
+}

@@ -1,0 +1,101 @@
+// The bindings into Settings: everything that is wrong with them is named at once. Pure.
+
+import { v5 } from 'uuid';
+import { z } from 'zod';
+import type { AgentSource } from './agent/card.ts';
+import { Fault } from './fault.ts';
+import { maxCalls, maxSteps } from './intention/limits.ts';
+import { type OwnerId, ownerId } from './intention/message.ts';
+import type { Settings } from './world.ts';
+
+const webUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
+const optional = (schema: z.ZodType<string>) => z.preprocess((value) => (value === '' ? undefined : value), schema.optional());
+
+const sourceSchema = z.union([
+  webUrl.transform((url) => ({ url })),
+  z.strictObject({ url: webUrl, name: z.string().regex(/^[^\s/]{1,64}$/).optional(), headers: z.record(z.string(), z.string()).optional() }),
+]);
+
+const listOfSources = z
+  .string()
+  .transform((text, context) => {
+    try {
+      const value: unknown = JSON.parse(text);
+      return value;
+    } catch {
+      context.addIssue({ code: 'custom', message: 'must be a JSON list of card URLs or {"url", "name"?, "headers"?}' });
+      return z.NEVER;
+    }
+  })
+  .pipe(z.array(sourceSchema));
+
+const bindings = z.object({
+  DATABASE_URL: z.string({ error: 'is required: the Neon connection string' }).regex(/^postgres(ql)?:\/\/\S+$/, 'must begin with postgres://'),
+  NEON_FETCH_ENDPOINT: optional(
+    webUrl.refine((url) => ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname), 'may only point to this machine: it is sent the database password'),
+  ),
+  OPENAI_API_KEY: z.string({ error: 'is required: the key of the model' }).min(1, 'is required: the key of the model'),
+  OPENAI_BASE_URL: optional(webUrl),
+  OPENAI_MODEL: optional(z.string()),
+  STAND_IN_MODEL: optional(z.string()),
+  PLAN_INSTRUCTIONS: optional(z.string().max(4096, 'may be 4 KiB at most')),
+  A2A_AGENTS: z.preprocess((value) => (value === '' ? undefined : value), listOfSources.optional()),
+  A2A_RUNTIME_ENDPOINT: optional(webUrl),
+  PUBLIC_URL: optional(webUrl),
+  PUSH_SECRET: optional(z.string().min(16, 'must have 16 characters or more')),
+  API_KEYS: optional(z.string()),
+  ALLOW_ANONYMOUS: optional(z.string()),
+  RUNNER_LOCATION: optional(z.enum(['wnam', 'enam', 'sam', 'weur', 'eeur', 'apac', 'oc', 'afr', 'me'])),
+  MAX_STEPS: z.coerce.number().int().min(1).max(50).optional(),
+  MAX_CALLS: z.coerce.number().int().min(1).max(50).optional(),
+});
+
+/** Throws Fault `misconfigured` whose detail names every missing and malformed binding; values are never repeated. */
+export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
+  const parsed = bindings.safeParse(env);
+  const issues = parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path[0]?.toString() ?? ''} ${issue.message}`);
+  if (parsed.success && parsed.data.PUBLIC_URL && !parsed.data.PUSH_SECRET) issues.push('PUSH_SECRET is required with PUBLIC_URL: agents prove themselves with what is derived from it');
+  if (!parsed.success || issues.length > 0) throw new Fault('misconfigured', { detail: [...new Set(issues)].join('; ') });
+  const data = parsed.data;
+  const cards = (data.A2A_AGENTS ?? []).map(
+    (source): AgentSource => ({
+      kind: 'card',
+      url: source.url,
+      ...('name' in source && source.name !== undefined ? { name: source.name } : {}),
+      ...('headers' in source && source.headers !== undefined ? { headers: source.headers } : {}),
+    }),
+  );
+  return {
+    databaseUrl: data.DATABASE_URL,
+    databaseEndpoint: data.NEON_FETCH_ENDPOINT ?? null,
+    model: {
+      baseUrl: data.OPENAI_BASE_URL ?? 'https://api.openai.com/v1',
+      apiKey: data.OPENAI_API_KEY,
+      name: data.OPENAI_MODEL ?? 'gpt-5-mini',
+      standIn: data.STAND_IN_MODEL === '1',
+    },
+    planInstructions: data.PLAN_INSTRUCTIONS ?? '',
+    agentSources: [...cards, ...(data.A2A_RUNTIME_ENDPOINT ? [{ kind: 'list', url: data.A2A_RUNTIME_ENDPOINT } as const] : [])],
+    publicUrl: data.PUBLIC_URL?.replace(/\/$/, '') ?? null,
+    pushSecret: data.PUSH_SECRET ?? '',
+    apiKeys: keysOf(data.API_KEYS ?? ''),
+    allowAnonymous: data.ALLOW_ANONYMOUS === '1',
+    runnerLocation: data.RUNNER_LOCATION ?? null,
+    maxSteps: data.MAX_STEPS ?? maxSteps,
+    maxCalls: data.MAX_CALLS ?? maxCalls,
+  };
+}
+
+/** Names the owner of a key, and finds it: comparing digests tells nothing of the key. */
+export const keyDigest = (key: string): string => v5(key, '6f1e0c1c-7d3d-5e0b-9a55-0d9f6f3c2a11');
+
+/** `owner=key` or `key`, separated by commas. A key without a name is an owner of its own. */
+function keysOf(text: string): ReadonlyMap<string, OwnerId> {
+  const entries = text.split(',').map((entry) => entry.trim());
+  return new Map(
+    entries.filter(Boolean).map((entry) => {
+      const named = /^([A-Za-z0-9_-]{1,32})=(.+)$/.exec(entry);
+      return named?.[1] && named[2] ? [keyDigest(named[2]), ownerId(named[1])] : [keyDigest(entry), ownerId(`key-${keyDigest(entry)}`)];
+    }),
+  );
+}

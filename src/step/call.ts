@@ -1,0 +1,69 @@
+// What `call:<id>` does when it wakes: send a planned call, look up one at work, or cancel one. Effects: the agent, the ledger, the stream.
+
+import { asFault, type Fault } from '../fault.ts';
+import { isStale } from '../intention/conclude.ts';
+import { alarmMs, lookMs, unknownAfterMs } from '../intention/limits.ts';
+import { callId } from '../intention/message.ts';
+import type { CallClaim, Observed, RunnerName, World } from '../world.ts';
+import { close, fire, keep } from './fire.ts';
+
+/** One wake-up. Returns in how many ms to wake again; null: nothing is left to do. Throws Fault when the world is away. */
+export async function runCall(world: World, name: RunnerName, signal: AbortSignal): Promise<number | null> {
+  const claim = await world.ledger.claimCall(callId(name.slice('call:'.length)), name);
+  if (claim.kind === 'wait') return claim.inMs;
+  const { call } = claim;
+  if (call.state === 'canceled') return cancel(world, claim, signal);
+  const observed = call.state === 'sending' ? await send(world, claim, name, signal) : await look(world, claim, name, signal);
+  if (!observed) return claim.inMs;
+  for (const woken of observed.wake) await world.runner.kick(woken);
+  return call.state === 'auth_required' || observed.message === null ? claim.inMs : null;
+}
+
+type Claimed = Extract<CallClaim, { kind: 'claimed' }>;
+
+/** A fresh call is sent. One whose reader died before it knew the task is given time for a push, and then its outcome is unknown. */
+async function send(world: World, claim: Claimed, name: RunnerName, signal: AbortSignal): Promise<Observed | null> {
+  const { call, agent, nowMs } = claim;
+  if (!claim.fresh) {
+    const waited = nowMs - (call.sentAtMs ?? nowMs);
+    return waited < unknownAfterMs ? null : close(world, name, call, { kind: 'unknown', error: 'the reader died before the task was known' });
+  }
+  const parts = await world.files.restore(call.ownerId, call.parts);
+  return fire(world, call, agent, parts, name, { signal, nowMs, alarmEndsInMs: alarmMs });
+}
+
+/** The snapshot is the truth; what it can't tell yet is looked up again, twice as far off each time. */
+async function look(world: World, claim: Claimed, name: RunnerName, signal: AbortSignal): Promise<Observed | null> {
+  const { call, agent, nowMs } = claim;
+  if (call.taskId === null) return null;
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(lookMs)]);
+  try {
+    const reply = await world.agents.get(agent, call, limit);
+    if (reply === null) return await close(world, name, call, { kind: 'lost' });
+    const news = reply.state !== 'working' && reply.state !== call.state && !isStale(call, reply, nowMs);
+    if (news) return await close(world, name, call, await keep(world, call, reply));
+  } catch (thrown) {
+    const fault = passing(asFault(thrown));
+    world.log('look failed', { call: call.id, agent: call.agent, code: fault.code, polls: call.polls });
+  }
+  if (call.state !== 'working' || nowMs < call.deadlineMs) return null;
+  await world.agents.cancel(agent, call, limit).catch(() => false);
+  return close(world, name, call, { kind: 'late' });
+}
+
+async function cancel(world: World, claim: Claimed, signal: AbortSignal): Promise<number | null> {
+  const { call, agent } = claim;
+  const settled = await world.agents.cancel(agent, call, AbortSignal.any([signal, AbortSignal.timeout(lookMs)])).catch((thrown: unknown) => {
+    passing(asFault(thrown));
+    return false;
+  });
+  world.log('task canceled', { call: call.id, agent: call.agent, settled, tries: call.cancelAttempts });
+  if (settled) await world.ledger.cancelled(call);
+  return settled ? null : claim.inMs;
+}
+
+/** An agent that cannot be asked now is asked again later; a bug or our own database is not the agent's fault. */
+function passing(fault: Fault): Fault {
+  if (fault.code === 'internal' || fault.code === 'database_down') throw fault;
+  return fault;
+}

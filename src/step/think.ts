@@ -1,0 +1,69 @@
+// One decision of the model, with at most one repair turn, streamed as it is made. Effects: the model, the stream.
+
+import { Fault } from '../fault.ts';
+import type { Input } from '../intention/transition.ts';
+import { type Decision, type Json, planName } from '../intention/message.ts';
+import { promptHash } from '../plan/hash.ts';
+import { parse } from '../plan/parse.ts';
+import type { Prompt, RawDecision } from '../plan/plan.ts';
+import { render } from '../plan/prompt.ts';
+import type { World } from '../world.ts';
+import type { StepContext } from './context.ts';
+
+/** Model calls that one claim may make: the decision, one repair, one forced report. */
+const tries = 3;
+
+/**
+ * Renders, asks, parses. What can't be used gets the validator's words once, then the report is forced. Each try has
+ * an attempt of its own, above all of earlier claims: its text replaces what was shown before.
+ * Throws Fault `model_down`, `model_refused`, `aborted`.
+ */
+export async function think(world: World, context: StepContext, signal: AbortSignal): Promise<Input> {
+  const options = {
+    today: new Date(context.nowMs).toISOString().slice(0, 10),
+    planInstructions: world.settings.planInstructions,
+    maxSteps: world.settings.maxSteps,
+    maxCalls: world.settings.maxCalls,
+  };
+  let { prompt, offer } = render(context, { ...options, forced: false });
+  for (let attempt = 0; attempt < tries; attempt++) {
+    const raw = await ask(world, context, prompt, context.fence * tries + attempt, signal);
+    const parsed = parse(raw, offer);
+    switch (parsed.kind) {
+      case 'plan':
+        return { kind: 'plan', plan: parsed.plan, usage: raw.usage, decision: await audit(prompt, raw, parsed.plan.kind === 'call' ? parsed.plan.note : '') };
+      case 'failed':
+        throw new Fault(parsed.code, { notes: { finish: raw.finish } });
+      case 'complaint':
+        world.log('decision refused', { intention: context.intentionId, step: context.step, attempt });
+        if (attempt === 0) prompt = { ...prompt, turns: [...prompt.turns, ...parsed.turns] };
+        else ({ prompt, offer } = render(context, { ...options, forced: true }));
+    }
+  }
+  throw new Fault('model_down', { notes: { finish: 'no usable decision' } });
+}
+
+async function ask(world: World, context: StepContext, prompt: Prompt, attempt: number, signal: AbortSignal): Promise<RawDecision> {
+  const relay = world.stream.relay(context.conversationId, {
+    intention_id: context.intentionId,
+    step: context.step + 1,
+    agent: planName,
+    call_id: null,
+    attempt,
+  });
+  try {
+    return await world.planner.decide(prompt, (text) => relay.append(text), signal);
+  } finally {
+    relay.end();
+  }
+}
+
+async function audit(prompt: Prompt, raw: RawDecision, note: string): Promise<Decision> {
+  const calls = raw.toolCalls.map((call): Json => ({ id: call.id, name: call.name, input: JSON.stringify(call.input) ?? null }));
+  return {
+    note,
+    tool_call_ids: raw.toolCalls.map((call) => call.id),
+    raw: { finish: raw.finish, calls, ...(raw.toolCalls.length > 0 ? { text: raw.text } : {}) },
+    prompt_hash: await promptHash(prompt),
+  };
+}
