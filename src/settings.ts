@@ -9,7 +9,7 @@ import { type OwnerId, ownerId } from './intention/message.ts';
 import type { Settings } from './world.ts';
 
 const webUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
-const optional = (schema: z.ZodType<string>) => z.preprocess((value) => (value === '' ? undefined : value), schema.optional());
+const optional = <T>(schema: z.ZodType<T, string>) => z.preprocess((value) => (value === '' ? undefined : value), schema.optional());
 
 const sourceSchema = z.union([
   webUrl.transform((url) => ({ url })),
@@ -39,7 +39,7 @@ const bindings = z.object({
   OPENAI_MODEL: optional(z.string()),
   STAND_IN_MODEL: optional(z.string()),
   PLAN_INSTRUCTIONS: optional(z.string().max(4096, 'may be 4 KiB at most')),
-  A2A_AGENTS: z.preprocess((value) => (value === '' ? undefined : value), listOfSources.optional()),
+  A2A_AGENTS: optional(listOfSources),
   A2A_RUNTIME_ENDPOINT: optional(webUrl),
   PUBLIC_URL: optional(webUrl),
   PUSH_SECRET: optional(z.string().min(16, 'must have 16 characters or more')),

@@ -12,7 +12,7 @@ import type {
   IntentionId,
   Message,
   MessageId,
-  NewMessage,
+ 
   OwnerId,
   Part,
   Parts,
@@ -167,8 +167,18 @@ export interface Stream {
   relay(conversation: ConversationId, source: Omit<DeltaEvent, 'offset' | 'text'>): { append(text: string): void; end(): void };
   /** The conversation is gone: everyone who watches is told and let go. */
   close(conversation: ConversationId): void;
+  /** SSE from `after` on; with `follow`, only the events of the intention that this message belongs to, wherever it moves, to their end. */
+  watch(conversation: ConversationId, after: number, follow: Follow | null): Promise<Response>;
+  /** The same as values, for at most `forMs`. */
+  events(conversation: ConversationId, after: number, follow: Follow, forMs: number): AsyncIterable<StreamEvent>;
   /** All that was published has left; an invocation ends after it. */
   settled(): Promise<void>;
+}
+
+/** A posted message: where it was accepted, and its place. */
+export interface Follow {
+  readonly intentionId: IntentionId;
+  readonly seq: number;
 }
 
 /** `intention:<id>` or `call:<id>`. */

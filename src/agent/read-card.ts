@@ -108,7 +108,7 @@ export function readCard(json: unknown, cardUrl: string): AgentCard | string {
     name: card.name || home.hostname,
     description: card.description,
     version: card.version,
-    interfaces: [...ours.filter((offer) => offer.version === '1.0'), ...ours.filter((offer) => offer.version === '0.3')],
+    interfaces: byVersion(ours),
     streaming: card.capabilities.streaming,
     pushNotifications: card.capabilities.pushNotifications,
     skills: card.skills.map((skill): AgentSkill => ({ ...skill, name: skill.name || skill.id })),
@@ -135,6 +135,16 @@ export function agentSlug(cardName: string): string {
 /** In a hybrid card `protocolVersion` may be the new one's; without new interfaces it says what is spoken at `url`. */
 function legacyVersion(card: { readonly supportedInterfaces: readonly unknown[]; readonly protocolVersion?: string | undefined }): string {
   return card.supportedInterfaces.length > 0 ? '0.3' : card.protocolVersion || '0.3';
+}
+
+/** v1.0 first, else as the card has it; a v0.3 card may name its preferred interface again among the others. */
+function byVersion(offers: readonly AgentInterface[]): readonly AgentInterface[] {
+  const different = offers.filter((offer, place) => place === offers.findIndex((former) => isSameWay(former, offer)));
+  return [...different.filter(({ version }) => version === '1.0'), ...different.filter(({ version }) => version === '0.3')];
+}
+
+function isSameWay(one: AgentInterface, other: AgentInterface): boolean {
+  return one.url === other.url && one.binding === other.binding && one.version === other.version && one.tenant === other.tenant;
 }
 
 function readInterface(offer: Offer, home: URL): readonly AgentInterface[] {

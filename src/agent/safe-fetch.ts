@@ -2,6 +2,7 @@
 
 import { Fault, type FaultNotes } from '../fault.ts';
 import type { AgentSource } from './card.ts';
+import { statusFault } from './failure.ts';
 import { callable, isLoopback, sameOrigin } from './origin.ts';
 
 /** Bytes of one JSON answer: what the SDK takes for one event of a stream. */
@@ -30,11 +31,6 @@ export interface Outgoing {
 
 /** Codes of Node's connector: no byte has left. */
 const unsentCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
-/** Cloudflare's edge had no connection to the origin: refused, unreachable, no handshake, bad certificate, no such name. */
-const unsentStatuses = new Set([521, 523, 525, 526, 530]);
-/** Statuses that may pass, beside 5xx. Source: RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4. */
-const passingStatuses = new Set([408, 425, 429]);
-
 /**
  * The answer whatever its status, but no redirect. Its body rejects with a Fault too: `agent_down` with `notes.cut` when it
  * breaks off or takes too long, `agent_invalid` when it is too large, `aborted`. Of its headers only what we use is kept.
@@ -49,7 +45,11 @@ export async function safeFetch(request: Outgoing): Promise<Response> {
   const signal = request.init.signal ? AbortSignal.any([request.init.signal, timeout]) : timeout;
   const lost = (cause: unknown, notes: FaultNotes): Fault => {
     if (signal.aborted && !timeout.aborted) return new Fault('aborted', { cause, notes: { agent, ...notes } });
-    return new Fault('agent_down', { detail: timeout.aborted ? 'it took too long' : 'it cannot be reached', cause, notes: { agent, ...notes } });
+    return new Fault('agent_down', {
+      detail: timeout.aborted ? 'it took too long' : 'it cannot be reached',
+      cause,
+      notes: { agent, ...notes },
+    });
   };
   if (signal.aborted) throw lost(signal.reason, { sent: false });
   if (request.knock && isLoopback(url) && !(await request.knock(url))) throw lost(undefined, { sent: false });
@@ -62,7 +62,7 @@ export async function safeFetch(request: Outgoing): Promise<Response> {
   }
   if (response.status >= 300 && response.status < 400) {
     await response.body?.cancel();
-    throw statusFault(response, agent);
+    throw statusFault(response.status, null, agent);
   }
   const headers = new Headers();
   for (const name of ['content-type', 'retry-after', 'cache-control']) {
@@ -71,19 +71,6 @@ export async function safeFetch(request: Outgoing): Promise<Response> {
   }
   const body = response.body && bounded(response.body, request.maxBytes, agent, (cause) => lost(cause, { sent: true, cut: true }));
   return new Response(body, { status: response.status, headers });
-}
-
-/** What an HTTP status that is no success means. */
-export function statusFault(response: Response, agent: string): Fault {
-  const { status } = response;
-  const passing = passingStatuses.has(status) || (status >= 500 && status !== 501);
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
-  return new Fault(passing ? 'agent_down' : 'agent_refused', {
-    detail: `it answered HTTP ${status}`,
-    // RFC 6585 §4: a request over the rate limit was not processed.
-    notes: { agent, status, sent: !unsentStatuses.has(status) && status !== 429 },
-    ...(Number.isFinite(seconds) ? { retryAfterSeconds: seconds } : {}),
-  });
 }
 
 function headersFor(url: URL, { source, init }: Outgoing): Headers {
@@ -101,7 +88,12 @@ function isUnsent(thrown: unknown): boolean {
 }
 
 /** The same bytes, at most so many; what goes wrong on the way becomes a Fault. */
-function bounded(body: ReadableStream<Uint8Array>, maxBytes: number, agent: string, lost: (cause: unknown) => Fault): ReadableStream<Uint8Array> {
+function bounded(
+  body: ReadableStream<Uint8Array>,
+  maxBytes: number,
+  agent: string,
+  lost: (cause: unknown) => Fault,
+): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let bytes = 0;
   return new ReadableStream<Uint8Array>(
@@ -115,7 +107,9 @@ function bounded(body: ReadableStream<Uint8Array>, maxBytes: number, agent: stri
         } catch (thrown) {
           return controller.error(lost(thrown));
         }
-        controller.error(new Fault('agent_invalid', { detail: `it answered with more than ${maxBytes} bytes`, notes: { agent, sent: true } }));
+        controller.error(
+          new Fault('agent_invalid', { detail: `it answered with more than ${maxBytes} bytes`, notes: { agent, sent: true } }),
+        );
         await reader.cancel();
       },
       cancel: (reason) => reader.cancel(reason),

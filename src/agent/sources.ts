@@ -5,9 +5,10 @@ import { asFault, Fault } from '../fault.ts';
 import { planName } from '../intention/message.ts';
 import type { AgentSource, SourceReading } from './card.ts';
 import { line } from './clean.ts';
+import { statusFault } from './failure.ts';
 import { callable } from './origin.ts';
 import { agentSlug, cardHome, readCard } from './read-card.ts';
-import { maxCardBytes, safeFetch, statusFault } from './safe-fetch.ts';
+import { maxCardBytes, safeFetch } from './safe-fetch.ts';
 
 /** For one address; a step waits for it. */
 const readMs = 5_000;
@@ -105,7 +106,7 @@ async function getJson(url: string, source: AgentSource): Promise<{ readonly jso
   const agent = source.name ?? URL.parse(url)?.host ?? '';
   const init = { headers: { Accept: 'application/json', 'A2A-Version': '1.0' } };
   const response = await safeFetch({ url, init, agent, source, timeoutMs: readMs, maxBytes: maxCardBytes, knock: null });
-  if (!response.ok) throw statusFault(response, agent);
+  if (!response.ok) throw statusFault(response.status, response.headers.get('retry-after'), agent);
   const text = await response.text();
   try {
     return { json: JSON.parse(text), freshForMs: freshFor(response.headers.get('cache-control')) };

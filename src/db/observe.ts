@@ -1,9 +1,9 @@
 // Rule 4, Observe: whatever tells of a call's outcome goes through one compare-and-set, and the step joins. Effects: Postgres.
 
 import { sql } from 'drizzle-orm';
-import type { Call } from '../intention/call.ts';
+import type { Call, Closing } from '../intention/call.ts';
 import type { IntentionStatus } from '../intention/intention.ts';
-import type { Closing, Observed, RunnerName } from '../world.ts';
+import type { Observed, RunnerName } from '../world.ts';
 import type { Database } from './database.ts';
 import { insertRows } from './decide.ts';
 import { belongs, busy, lease, lock, open, promote, question, questionTime } from './fragments.ts';

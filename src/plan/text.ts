@@ -5,7 +5,7 @@ export function storable(text: string): string {
   return text
     .toWellFormed()
     .replace(/\r\n?/g, '\n')
-    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
+    .replace(/(?![\t\n])\p{Control}/gu, '');
 }
 
 /** Text by others as a model reads it: `storable`, and nothing that only a machine sees (direction overrides, tag characters, zero width). */
@@ -33,6 +33,6 @@ export function capUnits(text: string, max: number): string {
 
 /** Tokens, rather too many than too few: three ASCII characters are one, any other character is one. */
 export function tokensOf(text: string): number {
-  const others = text.match(/[^\u0000-\u007f]/g)?.length ?? 0;
-  return Math.ceil((text.length - others) / 3) + others;
+  const ascii = text.match(/\p{ASCII}/gu)?.length ?? 0;
+  return Math.ceil(ascii / 3) + text.length - ascii;
 }

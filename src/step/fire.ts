@@ -44,9 +44,9 @@ export async function fire(
     let bound: Binding | null = null;
     let reply: AgentReply | null = null;
     let binding: Promise<boolean> | null = null;
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let timer: ReturnType<typeof setTimeout> | null = null;
     const leaving = new AbortController();
-    const leave = agent.card.pushNotifications && world.settings.publicUrl !== null ? setTimeout(() => bound && leaving.abort(), leaveStreamAfterMs) : undefined;
+    const leave = agent.card.pushNotifications && world.settings.publicUrl !== null ? setTimeout(() => bound && leaving.abort(), leaveStreamAfterMs) : null;
     try {
       for await (const event of world.agents.send(agent, call, parts, AbortSignal.any([signal, leaving.signal]))) {
         switch (event.kind) {

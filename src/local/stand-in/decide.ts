@@ -2,12 +2,13 @@
 
 import { type Language, languageOf } from '../../plan/language.ts';
 import { compose } from './compose.ts';
-import { asksForAbilities, asksForRework, isAnswer, isBrief, isGreeting, isThanks } from './manner.ts';
+import { asksForAbilities, asksForRework, isAnswer, isBrief, isGreeting, isRefusal, isThanks, isVerdict } from './manner.ts';
 import { matches, parts, type QuestionPart } from './match.ts';
 import { progress, report } from './report.ts';
 import type { CompletionRequest } from './request.ts';
 import { type MadeCall, type Scene, sceneOf } from './scene.ts';
 import { abilities, sentences } from './sentences.ts';
+import { lastOf, threadsOf } from './threads.ts';
 
 export type Decision =
   | { readonly kind: 'text'; readonly text: string }
@@ -34,21 +35,21 @@ function forced(scene: Scene, language: Language): Decision {
 
 /** The user spoke after the calls: to the agent that asks, unless the words are of something else. */
 function answering(scene: Scene, said: string): Decision {
-  const asking = scene.calls.findLast((call) => call.result.kind === 'asked');
+  const asking = threadsOf(scene.calls)
+    .map(lastOf)
+    .findLast(({ result: { kind } }) => kind === 'asked' || kind === 'unsure');
   if (!asking) return opening({ ...scene, question: said, said: null, calls: [] }, languageOf(said));
-  if (scene.movable !== null && isChangeOfSubject(scene, asking, said)) return move('new');
+  const unsure = asking.result.kind === 'unsure';
+  if (scene.moves.includes('new') && !(unsure && isVerdict(said)) && isChangeOfSubject(scene, asking, said)) return move('new');
   const language = languageOf(asking.query);
-  const answers = scene.answerable === null ? {} : { answers: answerable(scene.answerable, asking.id) };
+  if (unsure && isRefusal(said)) return text(report(scene, languageOf(scene.question)));
+  const query = unsure ? asking.query : compose(asking.query, said);
+  const answers = scene.answerable.get(asking.agent);
   return {
     kind: 'call',
     tool: 'call_agent',
-    input: { agent: asking.agent, query: compose(asking.query, said), reason: sentences[language].answered, ...answers },
+    input: { agent: asking.agent, query, reason: sentences[language].answered, ...(answers === undefined ? {} : { answers }) },
   };
-}
-
-/** The question by the id of its call where the tool's choices have it, else the newest choice. */
-function answerable(choices: readonly string[], id: string): string {
-  return choices.includes(id) || choices.length === 0 ? id : (choices.findLast((choice) => choice !== 'new') ?? id);
 }
 
 function isChangeOfSubject(scene: Scene, asking: MadeCall, said: string): boolean {
@@ -61,8 +62,8 @@ function isChangeOfSubject(scene: Scene, asking: MadeCall, said: string): boolea
 
 /** The first look at a question. */
 function opening(scene: Scene, language: Language): Decision {
-  const { question, agents, movable } = scene;
-  const newest = movable?.at(-1);
+  const { question, agents, moves } = scene;
+  const newest = moves.findLast((id) => id !== 'new');
   if (newest !== undefined && answersAnother(scene)) return move(newest);
   const talk = smallTalk(scene, language);
   if (talk !== null) return text(talk);

@@ -1,11 +1,13 @@
 // How a text is meant: a greeting, a request, an answer to a question, work on what was said. Pure.
 
-import { languageOf } from './words.ts';
+import { hasHan } from './words.ts';
 
 const trimmed = (text: string) => text.trim().replace(/[\s。.!！~～,，]+$/u, '');
 
 export function isGreeting(text: string): boolean {
-  return /^(hi|hello|hey|hi there|hello there|good (morning|afternoon|evening)|你好|您好|你好呀|你好啊|嗨|哈喽|早上好|早安|下午好|晚上好|在吗|大家好)$/iu.test(trimmed(text));
+  return /^(hi|hello|hey|hi there|hello there|good (morning|afternoon|evening)|你好|您好|你好呀|你好啊|嗨|哈喽|早上好|早安|下午好|晚上好|在吗|大家好)$/iu.test(
+    trimmed(text),
+  );
 }
 
 export function isThanks(text: string): boolean {
@@ -16,8 +18,13 @@ export function isThanks(text: string): boolean {
 export function asksForAbilities(text: string): boolean {
   const words = trimmed(text.replace(/[?？]+\s*$/u, ''));
   return (
-    /^(help|menu|what (can|do|could) (you|i|we) (do|ask|help)|how can you help|who are you|what are you|which agents|what agents|list (the |all )?agents|what (is|are) (this|your))/iu.test(words) ||
-    (words.length <= 20 && /(你|您|这里).{0,6}(能|会|可以).{0,4}(做|干|帮|回答|问).{0,6}|你是谁|您是谁|有(哪些|什么)(智能体|代理|功能)|^帮助$|怎么用/u.test(words))
+    /^(help|menu|what (can|do|could) (you|i|we) (do|ask|help)|how can you help|who are you|what are you|which agents|what agents|list (the |all )?agents|what (is|are) (this|your))/iu.test(
+      words,
+    ) ||
+    (words.length <= 20 &&
+      /(你|您|这里).{0,6}(能|会|可以).{0,4}(做|干|帮|回答|问).{0,6}|你是谁|您是谁|有(哪些|什么)(智能体|代理|功能)|^帮助$|怎么用/u.test(
+        words,
+      ))
   );
 }
 
@@ -35,7 +42,7 @@ export function asksForRework(text: string): { readonly asked: boolean; readonly
 const englishAsks =
   /^(?:please\s+|ok(?:ay)?,?\s+|no,?\s+|so,?\s+|and\s+|then\s+|but\s+)*(?:who|whom|whose|what|what's|whats|when|where|why|how|how's|which|is|are|was|were|does|do|did|can|could|will|would|should|shall|tell|show|give|write|make|create|plan|recommend|suggest|find|search|look|explain|describe|translate|shorten|summari[sz]e|compare|help|list|say|run|wait|draw|build|calculate|compute|introduce|check|let's|let|stop|start|try|i need|i want|i'd like|i would like)(?![\p{L}'])/iu;
 const chineseAsks =
-  /谁|什么|怎么|怎样|如何|哪|为何|多少|多久|多大|多远|几[个点号天岁时月年次月星]|星期几|礼拜几|第几|是不是|能不能|会不会|可不可以|有没有|吗[?？]?$|^(?:那么?|请|麻烦|再|先)*(?:帮我|帮忙|给我|告诉|推荐|介绍|写|讲|说说|说一|查|翻译|画|算|解释|比较|总结|计算|搜|找|列出|规划|安排|做一|运行|让|创建|生成|开发|设计)/u;
+  /谁|什么|怎么|怎样|如何|哪|为何|多少|多久|多大|多远|几[个点号天岁时月年次]|星期几|礼拜几|第几|是不是|能不能|会不会|可不可以|有没有|吗[?？]?$|^(?:那么?|请|麻烦|再|先)*(?:帮我|帮忙|给我|告诉|推荐|介绍|写|讲|说说|说一|查|翻译|画|算|解释|比较|总结|计算|搜|找|列出|规划|安排|做一|运行|让|创建|生成|开发|设计)/u;
 /** Question words that are no question: "anything will do". */
 const anyWillDo = /(都行|都可以|都好|无所谓|随便)$/u;
 
@@ -55,7 +62,7 @@ export function isRequest(text: string): boolean {
 /** Whether the text is as short as a name, a number, a date, a yes or a no. */
 export function isBrief(text: string): boolean {
   const words = trimmed(text);
-  return languageOf(words) === 'zh' ? [...words].length <= 8 : words.split(/\s+/u).length <= 4 && words.length <= 40;
+  return hasHan(words) ? [...words].length <= 8 : words.split(/\s+/u).length <= 4 && words.length <= 40;
 }
 
 /** Longer texts are no answers to a question of an agent (UTF-16 units). */
@@ -64,4 +71,14 @@ const longestAnswer = 160;
 /** Whether the text could answer a question that an agent asked: short enough, and not a request by its form. */
 export function isAnswer(text: string): boolean {
   return text.trim().length <= longestAnswer && !isRequest(text);
+}
+
+/** "Leave it": what the service asked to do again is not to be done. */
+export function isRefusal(text: string): boolean {
+  return /^(?:no|nope|leave|skip|never mind|forget|drop|cancel|stop|don't)(?![\p{L}])|算了|^不|取消|别|放弃/iu.test(trimmed(text));
+}
+
+/** Whether the text answers "shall I try again, or leave it?". */
+export function isVerdict(text: string): boolean {
+  return isRefusal(text) || /\b(?:again|retry|yes|ok|please do|go ahead)\b|再|重|是的|好的|可以/iu.test(text);
 }

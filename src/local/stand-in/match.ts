@@ -39,7 +39,12 @@ export function matches(text: string, agents: readonly KnownAgent[]): readonly M
       const hits = heavy.filter((word) => words.has(word));
       const sum = asked.reduce((total, word) => total + (words.get(word) ?? 0) * rarity(word) * (isLight(word) ? lightShare : 1), 0);
       const coverage = heavy.length === 0 ? 0 : hits.length / heavy.length;
-      return { agent, score: sum * (0.5 + 0.5 * coverage), strong: hits.some((word) => (words.get(word) ?? 0) >= strongWeight), hits: hits.length };
+      return {
+        agent,
+        score: sum * (0.5 + 0.5 * coverage),
+        strong: hits.some((word) => (words.get(word) ?? 0) >= strongWeight),
+        hits: hits.length,
+      };
     })
     .filter(({ hits, strong }) => hits > 0 && (strong || hits / heavy.length >= weakShare))
     .toSorted((one, other) => other.score - one.score);
@@ -64,7 +69,8 @@ export interface QuestionPart {
   readonly matches: readonly Match[];
 }
 
-const joints = /(?:[，,；;。？?！!.]\s*)?(?:然后再|然后|接着|并且|而且|另外|还有|同时|以及|再|并|和)|[，,；;。？?！!.]\s+(?:and\s+)?(?:then\s+|also\s+)?|[，；。？！]|\s+and\s+(?:then\s+|also\s+)?|\s+then\s+/giu;
+const joints =
+  /(?:[，,；;。？?！!.]\s*)?(?:然后再|然后|接着|并且|而且|另外|还有|同时|以及|再|并|和)|[，,；;。？?！!.]\s+(?:and\s+)?(?:then\s+|also\s+)?|[，；。？！]|\s+and\s+(?:then\s+|also\s+)?|\s+then\s+/giu;
 
 /**
  * The parts of a question that different agents answer: it is parted at a joining word if both sides are requests of
@@ -84,7 +90,10 @@ export function parts(question: string, agents: readonly KnownAgent[]): readonly
 
 /** Null: not a request of its own (a lone name of something is not). */
 function part(text: string, agents: readonly KnownAgent[]): QuestionPart | null {
-  const query = text.replace(/^\s*(?:first,?\s+|先|首先)/iu, '').replace(/[\s，,；;。]+$/u, '').trim();
+  const query = text
+    .replace(/^\s*(?:first,?\s+|先|首先)/iu, '')
+    .replace(/[\s，,；;。]+$/u, '')
+    .trim();
   const found = matches(query, agents);
   return found[0] && (found[0].strong || found[0].hits > 1) ? { query, matches: found } : null;
 }

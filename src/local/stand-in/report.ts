@@ -1,12 +1,10 @@
 // How far a question has got, and the report in the agents' own words. Pure.
 
 import type { Language } from '../../plan/language.ts';
-import { type QuestionPart, parts } from './match.ts';
+import { parts, type QuestionPart } from './match.ts';
 import type { MadeCall, Scene } from './scene.ts';
 import { sentences } from './sentences.ts';
-
-/** The calls made for one part of the question to one agent: a question of the agent goes on in its next call. */
-type Thread = readonly [MadeCall, ...MadeCall[]];
+import { lastOf, type Thread, threadsOf } from './threads.ts';
 
 /** A part with the threads made for it: a second one only after the first failed. */
 interface Worked {
@@ -43,29 +41,10 @@ export function progress(scene: Scene): Progress {
 
 function mayRetry(part: QuestionPart, own: readonly Thread[]): boolean {
   const [best] = part.matches;
-  const others = part.matches.filter(({ agent, score }) => score >= (best?.score ?? 0) * leastShare && !own.some(([call]) => call.agent === agent.name));
-  return own.length < maxThreads && own.every((thread) => last(thread).result.kind === 'failed') && others.length > 0;
-}
-
-function threadsOf(calls: readonly MadeCall[]): readonly Thread[] {
-  const threads: Thread[] = [];
-  for (const call of calls) {
-    const going = threads.findIndex((thread) => thread[0].agent === call.agent && continues(thread));
-    const thread = threads[going];
-    if (thread) threads[going] = [...thread, call];
-    else threads.push([call]);
-  }
-  return threads;
-}
-
-/** A thread that ended in a question is continued by the next call to the same agent. */
-function continues(thread: Thread): boolean {
-  const { kind } = last(thread).result;
-  return kind === 'asked' || kind === 'none';
-}
-
-function last(thread: Thread): MadeCall {
-  return thread.at(-1) ?? thread[0];
+  const others = part.matches.filter(
+    ({ agent, score }) => score >= (best?.score ?? 0) * leastShare && !own.some(([call]) => call.agent === agent.name),
+  );
+  return own.length < maxThreads && own.every((thread) => lastOf(thread).result.kind === 'failed') && others.length > 0;
 }
 
 /** One agent's words stand as they are; several are told apart by name. Failures and gaps are named. */
@@ -82,23 +61,26 @@ export function report(scene: Scene, language: Language): string {
 }
 
 function answerOf({ threads }: Worked): MadeCall | undefined {
-  return threads.map(last).find((call) => call.result.kind === 'answer');
+  return threads.map(lastOf).find((call) => call.result.kind === 'answer');
 }
 
 function told(part: Worked, language: Language): string {
   const own = sentences[language];
   const answer = answerOf(part);
   if (answer) return own.block(answer.agent, answer.result.text);
-  const lines = part.threads.map(last).map(({ agent, result }) => {
-    switch (result.kind) {
-      case 'asked':
-        return own.asking(agent, result.text);
-      case 'none':
-        return own.silent(agent);
-      case 'answer':
-      case 'failed':
-        return own.failed(agent, result.text);
-    }
-  });
-  return [...lines, own.missing(part.query)].join('\n');
+  return [...part.threads.map((thread) => gap(lastOf(thread), language)), own.missing(part.query)].join('\n');
+}
+
+function gap({ agent, result }: MadeCall, language: Language): string {
+  const own = sentences[language];
+  switch (result.kind) {
+    case 'asked':
+    case 'unsure':
+      return own.asking(agent, result.text);
+    case 'none':
+      return own.silent(agent);
+    case 'answer':
+    case 'failed':
+      return own.failed(agent, result.text);
+  }
 }

@@ -5,9 +5,10 @@ import { agentsIn, withoutAgents } from './agent-list.ts';
 import type { KnownAgent } from './match.ts';
 import type { CompletionRequest, RequestMessage, RequestTool } from './request.ts';
 
-export type Result = { readonly kind: 'answer' | 'asked' | 'failed' | 'none'; readonly text: string };
+/** `unsure`: the service asks whether to try again, since nobody knows if the call happened. `none`: nothing has come yet. */
+export type Result = { readonly kind: 'answer' | 'asked' | 'unsure' | 'failed' | 'none'; readonly text: string };
 
-/** A call made for the current question. `reply` is what the user said to the question that it ended in. */
+/** A call made for the current question. */
 export interface MadeCall {
   readonly id: string;
   readonly agent: string;
@@ -19,10 +20,10 @@ export interface Scene {
   readonly agents: readonly KnownAgent[];
   /** Whether `call_agent` may be called. */
   readonly mayCall: boolean;
-  /** Open questions that `call_agent` may say to answer; null: it takes no such argument. */
-  readonly answerable: readonly string[] | null;
-  /** Ids of other open questions that the newest message may be moved to, oldest first; null: nothing may be moved. */
-  readonly movable: readonly string[] | null;
+  /** The open questions that a call may say it answers, by the agent that asks. */
+  readonly answerable: ReadonlyMap<string, string>;
+  /** Where the newest message may be moved: other open questions, oldest first, and "new"; often nowhere. */
+  readonly moves: readonly string[];
   /** What the user asked, before the calls. */
   readonly question: string;
   readonly calls: readonly MadeCall[];
@@ -36,7 +37,7 @@ export function sceneOf(request: CompletionRequest): Scene {
   const callTool = request.tools.find((tool) => tool.function.name === 'call_agent');
   const moveTool = request.tools.find((tool) => tool.function.name === 'reassign');
   const free = request.tool_choice !== 'none';
-  const names = valuesOf(callTool, 'agent') ?? [];
+  const names = choicesOf(callTool, 'agent');
   const turns = request.messages.flatMap(withoutList);
   const firstCall = turns.findIndex((turn) => turn.role === 'assistant' && turn.tool_calls.length > 0);
   const before = firstCall < 0 ? turns : turns.slice(0, firstCall);
@@ -45,19 +46,24 @@ export function sceneOf(request: CompletionRequest): Scene {
   return {
     agents: agentsIn(placesOf(request), names),
     mayCall: free && names.length > 0,
-    answerable: valuesOf(callTool, 'answers'),
-    movable: free ? (valuesOf(moveTool, 'to')?.filter((id) => id !== 'new') ?? null) : null,
-    question: withoutNote(before.findLast((turn) => turn.role === 'user')?.content ?? ''),
+    answerable: questionsOf(request.messages.at(-1)?.content ?? '', choicesOf(callTool, 'answers')),
+    moves: free ? choicesOf(moveTool, 'to') : [],
+    question: before.findLast((turn) => turn.role === 'user')?.content ?? '',
     calls: callsOf(after),
-    said: last?.role === 'user' ? withoutNote(last.content) : null,
+    said: last?.role === 'user' ? last.content : null,
     lastReport: before.findLast((turn) => turn.role === 'assistant')?.content ?? null,
   };
 }
 
-/** The choices of a tool's argument; empty if it takes any string, null if it takes none. */
-function valuesOf(tool: RequestTool | undefined, name: string): readonly string[] | null {
-  const parameter = tool?.function.parameters.properties[name];
-  return parameter ? (parameter.enum ?? []) : null;
+/** The choices of a tool's argument. */
+function choicesOf(tool: RequestTool | undefined, argument: string): readonly string[] {
+  return tool?.function.parameters.properties[argument]?.enum ?? [];
+}
+
+/** The note at the newest message tells who asks which question. Source: `questionLines` in src/plan/questions.ts. */
+function questionsOf(message: string, choices: readonly string[]): ReadonlyMap<string, string> {
+  const lines = [...message.matchAll(/^- (\S+) \(([^)]+)\): /gmu)];
+  return new Map(lines.flatMap(([, id = '', agent = '']) => (choices.includes(id) ? [[agent, id] as const] : [])));
 }
 
 /** Where the list of agents may stand: in the instructions, a turn, or a tool's description. */
@@ -67,13 +73,16 @@ function placesOf(request: CompletionRequest): readonly string[] {
 
 function withoutList(turn: RequestMessage): readonly RequestMessage[] {
   if (turn.role !== 'user') return [turn];
-  const content = withoutAgents(turn.content);
-  return content === '' && turn.content !== '' ? [] : [{ ...turn, content }];
+  const content = withoutNote(withoutAgents(turn.content));
+  return content === '' ? [] : [{ ...turn, content }];
 }
 
-/** A note in square brackets at the end of a user message is by the service. */
+/** A note in square brackets at the end of a user message, or a turn that is nothing else, is by the service. */
 function withoutNote(text: string): string {
-  return text.replace(/\n+\[[^\]]*\]\s*$/u, '').trim();
+  return text
+    .replace(/\n\n\[(?:(?!\n\n)[\s\S])*\]\s*$/u, '')
+    .replace(/^\[(?:These agents can be called|The limit of|The time for|No agent can|No more calls|Your answer was)[^\n]*\]$/u, '')
+    .trim();
 }
 
 const callInput = z.object({ agent: z.string(), query: z.string() });
@@ -83,27 +92,24 @@ function callsOf(turns: readonly RequestMessage[]): readonly MadeCall[] {
   return turns
     .flatMap((turn) => (turn.role === 'assistant' ? turn.tool_calls : []))
     .flatMap(({ id, function: { name, arguments: json } }) => {
-      const input = name === 'call_agent' ? callInput.safeParse(parseJson(json)).data : undefined;
+      // What a repair turn quotes was never made.
+      const input = name === 'call_agent' && !id.startsWith('repair-') ? callInput.safeParse(parseJson(json)).data : undefined;
       return input ? [{ id, ...input, result: resultOf(results.get(id)) }] : [];
     });
 }
 
 /** What a result begins with tells what it is; an answer has no such word before it. */
 function resultOf(content: string | undefined): Result {
-  if (content === undefined) return { kind: 'none', text: '' };
-  const [, word = '', text = ''] =
-    /^\s*(input_required|auth_required|unknown|failed|rejected|canceled|error|expired|resumed|pending|working)\s*[:：-]\s*([\s\S]*)$/iu.exec(content) ?? [];
-  switch (word.toLowerCase()) {
+  if (content === undefined || content === 'still running') return { kind: 'none', text: '' };
+  const [, word = '', text = ''] = /^(input_required|auth_required|unknown|failed|rejected|canceled): ([\s\S]*)$/u.exec(content) ?? [];
+  switch (word) {
     case '':
       return { kind: 'answer', text: content.trim() };
     case 'input_required':
     case 'auth_required':
-    case 'unknown':
       return { kind: 'asked', text: text.trim() };
-    case 'resumed':
-    case 'pending':
-    case 'working':
-      return { kind: 'none', text: text.trim() };
+    case 'unknown':
+      return { kind: 'unsure', text: text.trim() };
     default:
       return { kind: 'failed', text: text.trim() };
   }

@@ -1,12 +1,10 @@
 // Words of a text, Chinese and English, made comparable: English stems and pairs of Chinese characters. Pure.
 
-export type Language = 'en' | 'zh';
-
 /** Beyond this many UTF-16 units no more words are looked for: a long text says early what it is about. */
 const maxLength = 2000;
 
-export function languageOf(text: string): Language {
-  return /\p{Script=Han}/u.test(text) ? 'zh' : 'en';
+export function hasHan(text: string): boolean {
+  return /\p{Script=Han}/u.test(text);
 }
 
 /** Words that say nothing of the subject. Question words about people and reasons are not among them. */
@@ -20,17 +18,25 @@ const stopWords = new Set(
 
 /** Verbs that fit any request: they support a match, and never make one. */
 const lightWords = new Set(
-  'ask check create find get give help look make provide read run say show start take tell use write ask answer reply 写 做 说 讲 查 看 问'.split(' '),
+  'ask check create find get give help look make provide read run say show start take tell use write answer reply 写 做 说 讲 查 看 问'
+    .split(' ')
+    .map(stem),
 );
 
+/** When is not what. */
+const timePhrases = /今天|明天|后天|昨天|今晚|现在|目前|最近|请问/gu;
+
 /** Characters that join others without saying what it is about; they part words, as spaces do. */
-const functionCharacters = /[的了吗呢吧啊呀嘛是在我你您他她它们这那有和与及或请帮给把被让要想能会可以不也都就还很个些一下来去到对从为]/u;
+const functionCharacters = /[的了吗呢吧啊呀嘛是在我你您他她它们这那有和与及或请帮给把被让要想能会可以不也都就还很个些一来去到对从为]/u;
 
 /** Distinct words of a text: English stems in lower case, pairs of neighbouring Chinese characters, lone characters. */
 export function wordsOf(text: string): ReadonlySet<string> {
   const words = new Set<string>();
-  for (const [run] of text.slice(0, maxLength).toLowerCase().matchAll(/\p{Script=Han}+|[\p{L}\p{N}]+(?:'\p{L}+)?/gu)) {
-    if (languageOf(run) === 'en') {
+  for (const [run] of text
+    .slice(0, maxLength)
+    .toLowerCase()
+    .matchAll(/\p{Script=Han}+|[\p{L}\p{N}]+(?:'\p{L}+)?/gu)) {
+    if (!hasHan(run)) {
       const word = stem(run);
       if (!stopWords.has(word) && !stopWords.has(run.replace(/'.*/u, ''))) words.add(word);
       continue;

@@ -1,0 +1,57 @@
+// Where agents tell that a task has moved: a hint to look at it, made durable. Effects: by ports.
+
+import { asFault, Fault, toProblem, toWebhookStatus } from '../fault.ts';
+import { callId } from '../intention/message.ts';
+import type { World } from '../world.ts';
+import { readPush, verifyPush } from './push.ts';
+
+/** A notification may hold a whole task; we only need to know that it is one. */
+const maxBodyBytes = 1_048_576;
+/** When the call is looked at if this invocation dies before it kicks. */
+const afterCrashMs = 5_000;
+
+type PushWorld = Pick<World, 'ledger' | 'runner' | 'settings' | 'log'>;
+
+/**
+ * 202: the call will be looked at. 200: it is over, nothing happens. 401 without the call's secret, and alike for a call that
+ * does not exist; 413; 400 for what is no notification; 503 when it may be sent again. Any number of repeats is harmless.
+ */
+export async function receivePush(world: PushWorld, call: string, request: Request): Promise<Response> {
+  try {
+    const poked = await takePush(world, call, request);
+    world.log('push', { call_id: call, poked });
+    return new Response(null, { status: poked === null ? 200 : 202 });
+  } catch (thrown) {
+    const fault = asFault(thrown);
+    const status = toWebhookStatus(fault);
+    world.log('push_failed', { call_id: call, code: fault.code, status });
+    const headers = new Headers({ 'Content-Type': 'application/problem+json' });
+    if (status === 401) headers.set('WWW-Authenticate', 'Bearer');
+    return new Response(JSON.stringify({ ...toProblem(fault), status }), { status, headers });
+  }
+}
+
+async function takePush({ ledger, runner, settings }: PushWorld, call: string, request: Request): Promise<'poked' | 'due' | null> {
+  if (!(await verifyPush(settings.pushSecret, call, request.headers))) throw new Fault('unauthorized');
+  if (readPush(await readJson(request)) === null) throw new Fault('invalid_request', { detail: 'The body is not a push notification' });
+  await runner.arm(`call:${call}`, afterCrashMs);
+  const poked = await ledger.poke(callId(call));
+  // One that was due already is about to be looked at: a flood of notifications kicks once.
+  if (poked === 'poked') await runner.kick(`call:${call}`);
+  return poked;
+}
+
+async function readJson(request: Request): Promise<unknown> {
+  const bytes: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of request.body ?? []) {
+    length += chunk.byteLength;
+    if (length > maxBodyBytes) throw new Fault('body_too_large');
+    bytes.push(chunk);
+  }
+  try {
+    return JSON.parse(await new Blob(bytes).text());
+  } catch (cause) {
+    throw new Fault('malformed_json', { cause });
+  }
+}

@@ -1,0 +1,189 @@
+// Starts the embedded world, one part after another, and knows how to end it. Effects: processes, files, HTTP.
+
+import { asFault } from '../fault.ts';
+import { readSettings } from '../settings.ts';
+import type { Backend } from './backend.ts';
+import { type DataFolder, holdFolder, pushSecret } from './data-folder.ts';
+import { bridgedUrl, bridgeTo, endpointOf, migrateThrough, openBackend } from './embedded-database.ts';
+import { checkModel } from './model-check.ts';
+import type { Options, Variables } from './options.ts';
+import { freePort, listen, loopback } from './ports.ts';
+import type { Child } from './processes.ts';
+import { cardUrl, introduction, startSamples, startStandIn } from './samples.ts';
+import type { Ready, Sentences } from './sentences.ts';
+import { isReady, startWorker, tick } from './wrangler.ts';
+
+/** Production ticks once an hour; here somebody may be watching. */
+const tickIntervalMs = 30_000;
+
+export interface Surroundings {
+  readonly options: Options;
+  readonly say: Sentences;
+  /** A line about a part that is there now. */
+  readonly progress: (line: string) => void;
+  /** A line that a child wrote. */
+  readonly onLine: (name: string, line: string) => void;
+  /** Aborts when the user, or a child that died, ends it all: then `start` gives up soon. */
+  readonly stopping: AbortSignal;
+  /** Ends it all, for the reason given. */
+  readonly fail: (reason: string) => void;
+  /** What was started, to be ended in the opposite order. */
+  readonly stack: AsyncDisposableStack;
+}
+
+/** Throws an Error whose message is for the user. */
+export async function start(world: Surroundings): Promise<Ready> {
+  const { options, say, stack, stopping, progress } = world;
+  if ((await freePort(options.port)) === null) throw new Error(say.portTaken(options.port));
+  const database = await startDatabase(world);
+  stopping.throwIfAborted();
+
+  const agents = await startAgents(world);
+  const model = await startModel(world);
+  stopping.throwIfAborted();
+  if (agents.lines.length > 0) progress(say.agents);
+
+  const { variables, secrets, settings } = readBindings(say, {
+    PUBLIC_URL: `http://${loopback}:${options.port}`,
+    PUSH_SECRET: await pushSecret(database.folder),
+    ALLOW_ANONYMOUS: '1',
+    ...options.variables,
+    ...model.bindings,
+    ...agents.bindings,
+    DATABASE_URL: bridgedUrl,
+    NEON_FETCH_ENDPOINT: endpointOf(database.port),
+  });
+  const modelState = settings.model.standIn ? null : checkModel(settings.model);
+  await runWorker(world, database.folder, variables, secrets);
+  return {
+    url: `http://localhost:${options.port}`,
+    database: database.name,
+    model: settings.model.standIn ? say.standIn : say.model(settings.model.name, settings.model.baseUrl),
+    complaint: modelState && say.modelState(await modelState),
+    agents: agents.lines.length > 0 ? agents.lines : settings.agentSources.map((source) => source.url),
+  };
+}
+
+/** The bridge listens first: its port, and with it the folder, are ours before anything in there is touched. */
+async function startDatabase({ options, say, stack, progress }: Surroundings) {
+  const opening = Promise.withResolvers<Backend>();
+  const bridge = bridgeTo(opening.promise);
+  const port = await listen(bridge, options.databasePort);
+  if (port === null) throw new Error(say.bridgePortTaken(options.databasePort));
+  stack.defer(() => {
+    bridge.closeAllConnections();
+    bridge.close();
+  });
+  const folder = await holdFolder(options.data, port);
+  if (folder === null) throw new Error(say.folderHeld(options.data));
+  stack.defer(folder.release);
+
+  const url = options.variables['LOCAL_DATABASE_URL'] ?? null;
+  const backend = await openBackend(url, folder.postgres).catch((refused: unknown) => {
+    throw new Error(say.databaseFailed(refused instanceof Error ? refused.message || refused.name : String(refused)));
+  });
+  stack.defer(backend.close);
+  opening.resolve(backend);
+  progress(say.database);
+  progress(say.migrations(await migrateThrough(port)));
+  return { port, folder, name: url === null ? say.pglite(folder.postgres) : say.postgres };
+}
+
+/** None, when the user has agents of their own. */
+async function startAgents(world: Surroundings) {
+  const { options, onLine, stopping } = world;
+  if (options.variables['A2A_AGENTS'] || options.variables['A2A_RUNTIME_ENDPOINT']) return { bindings: {}, lines: [] };
+  const servers = await startSamples({ env: childEnv(), onLine, signal: stopping }, modelVariables(options.variables));
+  keep(
+    world,
+    servers.map((server) => server.child),
+  );
+  const urls = (await Promise.all(servers.map((server) => server.url))).filter((url) => url !== null);
+  stopping.throwIfAborted();
+  const introductions = await Promise.all(urls.map(introduction));
+  const width = Math.max(...servers.map(({ child }) => child.name.length));
+  return {
+    bindings: { A2A_AGENTS: JSON.stringify(urls.map(cardUrl)) },
+    lines: servers.map(({ child }, index) => `${child.name.padEnd(width)}  ${introductions[index] ?? ''}`),
+  };
+}
+
+async function startModel(world: Surroundings) {
+  const { options, onLine, stopping } = world;
+  if (options.variables['OPENAI_API_KEY']) return { bindings: { STAND_IN_MODEL: '' } };
+  const server = startStandIn({ env: childEnv(), onLine, signal: stopping });
+  keep(world, [server.child]);
+  const url = await server.url;
+  stopping.throwIfAborted();
+  return { bindings: { OPENAI_API_KEY: 'stand-in', OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: 'stand-in', STAND_IN_MODEL: '1' } };
+}
+
+async function runWorker(
+  world: Surroundings,
+  folder: DataFolder,
+  variables: Readonly<Record<string, string>>,
+  secrets: Readonly<Record<string, string>>,
+): Promise<void> {
+  const { options, say, stack, stopping, progress, onLine } = world;
+  const worker = await startWorker({ port: options.port, folder, variables, secrets, onLine: (line) => onLine('worker', line) });
+  keep(world, [worker]);
+  if (!(await isReady(options.port, stopping))) {
+    stopping.throwIfAborted();
+    throw new Error(say.notReady(worker.lines()));
+  }
+  const clock = setInterval(() => tick(options.port), tickIntervalMs);
+  stack.defer(() => clearInterval(clock));
+  progress(say.service);
+}
+
+/** They end with the world, at the same time; and the world ends when one of them does. */
+function keep({ say, stack, stopping, fail }: Surroundings, children: readonly Child[]): void {
+  stack.defer(async () => {
+    await Promise.all(children.map((child) => child.stop()));
+  });
+  for (const child of children) {
+    child.ended.then(() => {
+      if (!stopping.aborted) fail(say.died(child.name, child.lines()));
+    });
+  }
+}
+
+/** Anybody on this machine can read the arguments of a process; these bindings travel in a file. */
+const secretNames = ['DATABASE_URL', 'OPENAI_API_KEY', 'A2A_AGENTS', 'PUSH_SECRET', 'API_KEYS'] as const;
+const variableNames = [
+  'NEON_FETCH_ENDPOINT',
+  'OPENAI_BASE_URL',
+  'OPENAI_MODEL',
+  'STAND_IN_MODEL',
+  'PLAN_INSTRUCTIONS',
+  'A2A_RUNTIME_ENDPOINT',
+  'PUBLIC_URL',
+  'ALLOW_ANONYMOUS',
+  'RUNNER_LOCATION',
+  'MAX_STEPS',
+  'MAX_CALLS',
+] as const;
+
+/** Read here as the Worker will read them, so that what is wrong is said before anything waits for it. */
+function readBindings(say: Sentences, all: Variables) {
+  const secrets = pick(all, secretNames);
+  const variables = pick(all, variableNames);
+  try {
+    return { secrets, variables, settings: readSettings({ ...secrets, ...variables }) };
+  } catch (thrown) {
+    throw new Error(say.badVariable(asFault(thrown).detail ?? ''), { cause: thrown });
+  }
+}
+
+function pick(all: Variables, names: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.flatMap((name) => (all[name] ? [[name, all[name]]] : [])));
+}
+
+const modelVariables = (variables: Variables) =>
+  variables['OPENAI_API_KEY'] ? pick(variables, ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL']) : {};
+
+/** Agents are other people's programs: our settings are none of their business. */
+function childEnv(): NodeJS.ProcessEnv {
+  const own = new Set<string>([...secretNames, ...variableNames, 'LOCAL_DATABASE_URL']);
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.has(name)));
+}

@@ -1,0 +1,15 @@
+// The net behind the alarms: due work that nobody took up is kicked, never run here. Effects: through the ports.
+
+import type { World } from '../world.ts';
+
+/** An alarm that is this late is lost. */
+const graceSeconds = 30;
+const maxKicks = 200;
+
+/** What it finds is an anomaly, and logged as one. */
+export async function sweepDue(world: World): Promise<void> {
+  const names = await world.ledger.sweep(graceSeconds, maxKicks);
+  if (names.length === 0) return;
+  world.log('swept', { anomaly: true, found: names.length });
+  await Promise.allSettled(names.map((name) => world.runner.kick(name)));
+}
