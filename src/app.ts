@@ -93,8 +93,20 @@ function problem(context: Route, fault: Fault, headers: Readonly<Record<string, 
   const body = toProblem(fault, requestId);
   const retryAfter = retryAfterSeconds(fault);
   if (body.status >= 500) {
-    const cause = fault.code === 'internal' && fault.cause instanceof Error ? `${fault.cause.name} ${fault.cause.stack?.split('\n')[1]?.trim() ?? ''}` : undefined;
-    console.error(JSON.stringify({ event: 'request failed', code: fault.code, request: requestId, path: context.req.routePath, bug: cause, ...fault.notes }));
+    const cause =
+      fault.code === 'internal' && fault.cause instanceof Error
+        ? `${fault.cause.name} ${fault.cause.stack?.split('\n')[1]?.trim() ?? ''}`
+        : undefined;
+    console.error(
+      JSON.stringify({
+        event: 'request failed',
+        code: fault.code,
+        request: requestId,
+        path: context.req.routePath,
+        bug: cause,
+        ...fault.notes,
+      }),
+    );
   }
   return new Response(JSON.stringify(body), {
     status: body.status,

@@ -1,6 +1,7 @@
 // env into World: the bindings are parsed, the adapters are picked. Wiring.
 
 import { v7 } from 'uuid';
+import { knock } from './agent/knock.ts';
 import { createAgents } from './agent/sdk-client.ts';
 import { createArchive } from './db/archive.ts';
 import { connect } from './db/database.ts';
@@ -9,7 +10,8 @@ import { createLedger } from './db/ledger.ts';
 import { createPlanner } from './plan/ai-sdk.ts';
 import { readSettings } from './settings.ts';
 import { createRunner } from './step/alarms.ts';
-import { createStream } from './stream/publisher.ts';
+import { publisher } from './stream/publisher.ts';
+import { subscriptions } from './stream/subscribe.ts';
 import type { Ids, Log, World } from './world.ts';
 
 const ids: Ids = { next: () => v7() };
@@ -27,8 +29,9 @@ export function bind(env: Env): World {
     archive: createArchive(db),
     files: createFiles(db, ids),
     planner: createPlanner(settings.model),
-    agents: createAgents(settings),
-    stream: createStream(env.CONVERSATION),
+    agents: createAgents(settings, knock),
+    stream: publisher((conversation) => env.CONVERSATION.getByName(conversation), log),
+    subscriptions: subscriptions((conversation) => env.CONVERSATION.getByName(conversation)),
     runner: createRunner(env.RUNNER, settings.runnerLocation),
     clock: { nowMs: () => Date.now() },
     ids,

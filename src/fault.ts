@@ -19,6 +19,7 @@ const faults = {
   database_down: { family: 'busy', status: 503, title: 'The database cannot be reached' },
   model_down: { family: 'busy', status: 503, title: 'The model cannot be reached' },
   model_refused: { family: 'ours', status: 503, title: 'The model refused the request' },
+  conversation_full: { family: 'busy', status: 503, title: 'Too many are listening to this conversation' },
   agent_down: { family: 'busy', status: 503, title: 'The agent cannot be reached' },
   agent_refused: { family: 'ours', status: 502, title: 'The agent refused the request' },
   agent_invalid: { family: 'ours', status: 502, title: 'The agent answered with something that is not A2A' },

@@ -13,7 +13,14 @@ const optional = <T>(schema: z.ZodType<T, string>) => z.preprocess((value) => (v
 
 const sourceSchema = z.union([
   webUrl.transform((url) => ({ url })),
-  z.strictObject({ url: webUrl, name: z.string().regex(/^[^\s/]{1,64}$/).optional(), headers: z.record(z.string(), z.string()).optional() }),
+  z.strictObject({
+    url: webUrl,
+    name: z
+      .string()
+      .regex(/^[^\s/]{1,64}$/)
+      .optional(),
+    headers: z.record(z.string(), z.string()).optional(),
+  }),
 ]);
 
 const listOfSources = z
@@ -30,9 +37,14 @@ const listOfSources = z
   .pipe(z.array(sourceSchema));
 
 const bindings = z.object({
-  DATABASE_URL: z.string({ error: 'is required: the Neon connection string' }).regex(/^postgres(ql)?:\/\/\S+$/, 'must begin with postgres://'),
+  DATABASE_URL: z
+    .string({ error: 'is required: the Neon connection string' })
+    .regex(/^postgres(ql)?:\/\/\S+$/, 'must begin with postgres://'),
   NEON_FETCH_ENDPOINT: optional(
-    webUrl.refine((url) => ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname), 'may only point to this machine: it is sent the database password'),
+    webUrl.refine(
+      (url) => ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname),
+      'may only point to this machine: it is sent the database password',
+    ),
   ),
   OPENAI_API_KEY: z.string({ error: 'is required: the key of the model' }).min(1, 'is required: the key of the model'),
   OPENAI_BASE_URL: optional(webUrl),
@@ -54,7 +66,8 @@ const bindings = z.object({
 export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
   const parsed = bindings.safeParse(env);
   const issues = parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path[0]?.toString() ?? ''} ${issue.message}`);
-  if (parsed.success && parsed.data.PUBLIC_URL && !parsed.data.PUSH_SECRET) issues.push('PUSH_SECRET is required with PUBLIC_URL: agents prove themselves with what is derived from it');
+  if (parsed.success && parsed.data.PUBLIC_URL && !parsed.data.PUSH_SECRET)
+    issues.push('PUSH_SECRET is required with PUBLIC_URL: agents prove themselves with what is derived from it');
   if (!parsed.success || issues.length > 0) throw new Fault('misconfigured', { detail: [...new Set(issues)].join('; ') });
   const data = parsed.data;
   const cards = (data.A2A_AGENTS ?? []).map(

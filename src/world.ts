@@ -5,18 +5,7 @@ import type { AgentEvent, AgentReply, RawPart } from './agent/reply.ts';
 import type { FaultNotes } from './fault.ts';
 import type { Call, Closing } from './intention/call.ts';
 import type { IntentionStatus } from './intention/intention.ts';
-import type {
-  CallId,
-  ConversationId,
-  FileId,
-  IntentionId,
-  Message,
-  MessageId,
- 
-  OwnerId,
-  Part,
-  Parts,
-} from './intention/message.ts';
+import type { CallId, ConversationId, FileId, IntentionId, Message, MessageId, OwnerId, Part, Parts } from './intention/message.ts';
 import type { Outcome } from './intention/transition.ts';
 import type { Prompt, RawDecision } from './plan/plan.ts';
 import type { StepContext } from './step/context.ts';
@@ -30,6 +19,7 @@ export interface World {
   readonly planner: Planner;
   readonly agents: Agents;
   readonly stream: Stream;
+  readonly subscriptions: Subscriptions;
   readonly runner: Runner;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -167,18 +157,16 @@ export interface Stream {
   relay(conversation: ConversationId, source: Omit<DeltaEvent, 'offset' | 'text'>): { append(text: string): void; end(): void };
   /** The conversation is gone: everyone who watches is told and let go. */
   close(conversation: ConversationId): void;
-  /** SSE from `after` on; with `follow`, only the events of the intention that this message belongs to, wherever it moves, to their end. */
-  watch(conversation: ConversationId, after: number, follow: Follow | null): Promise<Response>;
-  /** The same as values, for at most `forMs`. */
-  events(conversation: ConversationId, after: number, follow: Follow, forMs: number): AsyncIterable<StreamEvent>;
   /** All that was published has left; an invocation ends after it. */
   settled(): Promise<void>;
 }
 
-/** A posted message: where it was accepted, and its place. */
-export interface Follow {
-  readonly intentionId: IntentionId;
-  readonly seq: number;
+/** The stream as it is heard. `follow`: only what belongs to the message at `after + 1`, accepted in that intention, wherever it moves, to its end. */
+export interface Subscriptions {
+  /** Server-sent events, or a problem. */
+  watch(conversation: ConversationId, after: number, follow: IntentionId | null): Promise<Response>;
+  /** The same as values, for at most `forMs`. */
+  events(conversation: ConversationId, after: number, follow: IntentionId, forMs: number): AsyncIterable<StreamEvent>;
 }
 
 /** `intention:<id>` or `call:<id>`. */

@@ -2,7 +2,7 @@
 
 import { asFault, Fault, toProblem, toWebhookStatus } from '../fault.ts';
 import { callId } from '../intention/message.ts';
-import type { World } from '../world.ts';
+import type { Ledger, Log, Runner, Settings } from '../world.ts';
 import { readPush, verifyPush } from './push.ts';
 
 /** A notification may hold a whole task; we only need to know that it is one. */
@@ -10,7 +10,13 @@ const maxBodyBytes = 1_048_576;
 /** When the call is looked at if this invocation dies before it kicks. */
 const afterCrashMs = 5_000;
 
-type PushWorld = Pick<World, 'ledger' | 'runner' | 'settings' | 'log'>;
+/** What of the World it needs. */
+export interface PushWorld {
+  readonly settings: Pick<Settings, 'pushSecret'>;
+  readonly ledger: Pick<Ledger, 'poke'>;
+  readonly runner: Pick<Runner, 'arm' | 'kick'>;
+  readonly log: Log;
+}
 
 /**
  * 202: the call will be looked at. 200: it is over, nothing happens. 401 without the call's secret, and alike for a call that

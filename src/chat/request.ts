@@ -43,7 +43,11 @@ export async function bytesOf(request: Request, maxBytes: number): Promise<Uint8
 }
 
 /** A JSON body and the hash of its bytes. Throws Fault `unsupported_media_type`, `body_too_large`, `malformed_json`, `validation_failed`. */
-export async function bodyOf<T>(request: Request, schema: z.ZodType<T>, maxBytes: number): Promise<{ readonly body: T; readonly hash: string }> {
+export async function bodyOf<T>(
+  request: Request,
+  schema: z.ZodType<T>,
+  maxBytes: number,
+): Promise<{ readonly body: T; readonly hash: string }> {
   const mediaType = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
   const bytes = await bytesOf(request, maxBytes);
   if (bytes.length > 0 && mediaType !== 'application/json') throw new Fault('unsupported_media_type');
@@ -69,14 +73,16 @@ export async function bodyOf<T>(request: Request, schema: z.ZodType<T>, maxBytes
 export function idempotencyKeyOf(request: Request): string | null {
   const key = request.headers.get('idempotency-key');
   if (key === null) return null;
-  if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new Fault('invalid_request', { detail: 'Idempotency-Key takes 1 to 255 visible ASCII characters' });
+  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+    throw new Fault('invalid_request', { detail: 'Idempotency-Key takes 1 to 255 visible ASCII characters' });
   return key;
 }
 
 /** `?limit=` within 1 and `max`. Throws Fault `invalid_request`. */
 export function limitOf(value: string | undefined, max: number, standard: number): number {
   if (value === undefined) return standard;
-  if (!/^\d{1,4}$/.test(value) || Number(value) < 1 || Number(value) > max) throw new Fault('invalid_request', { detail: `limit is a number from 1 to ${max}` });
+  if (!/^\d{1,4}$/.test(value) || Number(value) < 1 || Number(value) > max)
+    throw new Fault('invalid_request', { detail: `limit is a number from 1 to ${max}` });
   return Number(value);
 }
 
@@ -90,4 +96,5 @@ export function cursorOf<T>(value: string | undefined, schema: z.ZodType<T>): T 
   }
 }
 
-export const cursorFor = (value: unknown): string => btoa(JSON.stringify(value)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+export const cursorFor = (value: unknown): string =>
+  btoa(JSON.stringify(value)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');

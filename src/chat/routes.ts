@@ -4,7 +4,15 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { Fault } from '../fault.ts';
 import { isParked, isTerminal } from '../intention/intention.ts';
-import { type ConversationId, conversationId, fileId, type IntentionId, intentionId, type Message, type OwnerId } from '../intention/message.ts';
+import {
+  type ConversationId,
+  conversationId,
+  fileId,
+  type IntentionId,
+  intentionId,
+  type Message,
+  type OwnerId,
+} from '../intention/message.ts';
 import { messageEvent } from '../stream/event.ts';
 import { parseLastEventId } from '../stream/sse.ts';
 import type { Accepted, ConversationSummary, World } from '../world.ts';
@@ -39,17 +47,17 @@ export async function postMessage(visit: Visit, context: Context): Promise<Respo
 /** 202 with ids; with `Accept: text/event-stream` this intention's events, to their end; with `?wait=` seconds its answer, if it comes in time. */
 async function say({ world, owner }: Visit, context: Context, id: ConversationId | null, message: Posted, hash: string): Promise<Response> {
   const wait = context.req.query('wait');
-  if (wait !== undefined && !/^([1-9]|1\d|2[0-5])$/.test(wait)) throw new Fault('invalid_request', { detail: 'wait is a number of seconds from 1 to 25' });
+  if (wait !== undefined && !/^([1-9]|1\d|2[0-5])$/.test(wait))
+    throw new Fault('invalid_request', { detail: 'wait is a number of seconds from 1 to 25' });
   const key = idempotencyKeyOf(context.req.raw);
   const accepted = await post(world, owner, id, message, key === null ? null : { key, bodyHash: hash });
-  if (context.req.header('accept')?.includes('text/event-stream')) return world.stream.watch(accepted.message.conversationId, accepted.message.seq - 1, followed(accepted));
+  if (context.req.header('accept')?.includes('text/event-stream'))
+    return world.subscriptions.watch(accepted.message.conversationId, accepted.message.seq - 1, accepted.intentionId);
   if (wait !== undefined) return answerWithin(world, owner, accepted, Number(wait) * 1000);
   return Response.json(receipt(accepted), { status: 202, headers: accepted.repeated ? { 'idempotency-replayed': 'true' } : {} });
 }
 
 type Receipt = Extract<Accepted, { kind: 'accepted' }>;
-
-const followed = (accepted: Receipt) => ({ intentionId: accepted.intentionId, seq: accepted.message.seq });
 
 const receipt = ({ message, intentionId: intention }: Receipt) => ({
   conversation_id: message.conversationId,
@@ -61,7 +69,12 @@ const receipt = ({ message, intentionId: intention }: Receipt) => ({
 
 async function answerWithin(world: World, owner: OwnerId, accepted: Receipt, waitMs: number): Promise<Response> {
   let id = accepted.intentionId;
-  for await (const event of world.stream.events(accepted.message.conversationId, accepted.message.seq - 1, followed(accepted), waitMs)) {
+  for await (const event of world.subscriptions.events(
+    accepted.message.conversationId,
+    accepted.message.seq - 1,
+    accepted.intentionId,
+    waitMs,
+  )) {
     if (event.kind === 'message') id = event.data.role === 'user' ? id : event.data.intention_id;
   }
   const intention = await world.archive.intention(owner, accepted.message.conversationId, id);
@@ -71,7 +84,9 @@ async function answerWithin(world: World, owner: OwnerId, accepted: Receipt, wai
     intention_id: id,
     status: intention?.status ?? 'planning',
     ...(last && last.role === 'assistant' ? { answer: last.content } : {}),
-    ...(last && intention && isParked(intention.status) ? { question: { call_id: last.callId, agent: last.agent, content: last.content } } : {}),
+    ...(last && intention && isParked(intention.status)
+      ? { question: { call_id: last.callId, agent: last.agent, content: last.content } }
+      : {}),
   });
 }
 
@@ -101,7 +116,10 @@ const summary = (row: ConversationSummary) => ({
 export async function getConversation({ world, owner }: Visit, context: Context): Promise<Response> {
   const found = await owned(world, owner, context);
   const { open } = await world.archive.replay(found.id, found.lastSeq, 1);
-  return context.json({ ...summary(found), open: open.map((intention) => ({ intention_id: intention.intentionId, status: intention.status })) });
+  return context.json({
+    ...summary(found),
+    open: open.map((intention) => ({ intention_id: intention.intentionId, status: intention.status })),
+  });
 }
 
 async function owned(world: World, owner: OwnerId, context: Context): Promise<ConversationSummary> {
@@ -138,7 +156,7 @@ const whole = (message: Message) => ({ ...messageEvent(message), content: messag
 export async function streamEvents({ world, owner }: Visit, context: Context): Promise<Response> {
   const after = parseLastEventId(context.req.header('last-event-id') ?? context.req.query('after') ?? null);
   const found = await owned(world, owner, context);
-  return world.stream.watch(found.id, Math.min(after, found.lastSeq), null);
+  return world.subscriptions.watch(found.id, Math.min(after, found.lastSeq), null);
 }
 
 const intentionOf = (context: Context): IntentionId => idOf(context.req.param('intention'), intentionId);
@@ -162,7 +180,10 @@ export async function cancelIntention({ world, owner }: Visit, context: Context)
       { kind: 'status', data: { intention_id: intention, status: stopped.status } },
     ]);
   }
-  await Promise.allSettled([...stopped.stop.map((name) => world.runner.stop(name)), ...stopped.wake.map((name) => world.runner.kick(name))]);
+  await Promise.allSettled([
+    ...stopped.stop.map((name) => world.runner.stop(name)),
+    ...stopped.wake.map((name) => world.runner.kick(name)),
+  ]);
   return context.json({ id: intention, status: stopped.status, ended: isTerminal(stopped.status) });
 }
 

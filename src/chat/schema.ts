@@ -13,7 +13,11 @@ const clean = (text: string): string => text.replaceAll('\u0000', '').toWellForm
 
 const text = z.string().transform(clean);
 const json: z.ZodType<Json> = z.json();
-const about = { name: z.string().max(256).transform(clean).optional(), media_type: z.string().max(128).optional(), metadata: json.optional() };
+const about = {
+  name: z.string().max(256).transform(clean).optional(),
+  media_type: z.string().max(128).optional(),
+  metadata: json.optional(),
+};
 
 const part = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('text'), text, ...about }),
@@ -32,8 +36,14 @@ export const messageBody = z
     on_busy: z.enum(['enqueue', 'interrupt', 'parallel', 'reject']).optional(),
     agents: z.array(z.string().min(1).max(200)).min(1).max(100).optional(),
   })
-  .refine((body) => (body.content === undefined) !== (body.parts === undefined), { message: 'either content or parts is required', path: ['content'] })
-  .refine((body) => contentOf(body).trim() !== '' || (body.parts ?? []).some((each) => each.kind !== 'text'), { message: 'is empty', path: ['content'] });
+  .refine((body) => (body.content === undefined) !== (body.parts === undefined), {
+    message: 'either content or parts is required',
+    path: ['content'],
+  })
+  .refine((body) => contentOf(body).trim() !== '' || (body.parts ?? []).some((each) => each.kind !== 'text'), {
+    message: 'is empty',
+    path: ['content'],
+  });
 
 export type MessageBody = z.infer<typeof messageBody>;
 
@@ -44,7 +54,11 @@ export const chatBody = z.object({
 });
 
 /** A message may come alone or as `message`; without one the conversation is opened empty. */
-export const conversationBody = z.union([z.strictObject({}), z.strictObject({ message: messageBody }).transform((body) => body.message), messageBody]);
+export const conversationBody = z.union([
+  z.strictObject({}),
+  z.strictObject({ message: messageBody }).transform((body) => body.message),
+  messageBody,
+]);
 
 /** A posted message in our words. */
 export interface Posted {

@@ -83,15 +83,22 @@ export function conclude(call: Call, heard: Heard, id: MessageId): Closing | nul
       };
     case 'reply': {
       const { reply, items } = heard;
-      if (reply.state === 'working') return null;
       const nothing = say('The agent finished without saying anything.', '该智能体已完成，但没有给出内容。');
       const silent = say('The agent gave no reason.', '该智能体没有说明原因。');
       const parts: NewMessage['parts'] = {
         ...(items.length > 0 ? { items } : {}),
         ...(reply.schema === null ? {} : { schema: reply.schema }),
       };
-      const about = { taskId: reply.taskId, contextId: reply.contextId, fingerprint: reply.fingerprint, outcome: 'ok', error: null } as const;
+      const about = {
+        taskId: reply.taskId,
+        contextId: reply.contextId,
+        fingerprint: reply.fingerprint,
+        outcome: 'ok',
+        error: null,
+      } as const;
       switch (reply.state) {
+        case 'working':
+          return null;
         case 'completed':
           return { state: 'completed', row: row('answer', reply.content || (items.length > 0 ? '' : nothing), parts), ...about };
         case 'failed':
@@ -99,9 +106,17 @@ export function conclude(call: Call, heard: Heard, id: MessageId): Closing | nul
         case 'canceled':
           return { state: reply.state, row: row('error', reply.content || silent, parts), ...about, error: reply.state };
         case 'input_required':
-          return { state: 'input_required', row: row('input_required', reply.content || say('The agent asks for more.', '该智能体需要更多信息。'), parts), ...about };
+          return {
+            state: 'input_required',
+            row: row('input_required', reply.content || say('The agent asks for more.', '该智能体需要更多信息。'), parts),
+            ...about,
+          };
         case 'auth_required':
-          return { state: 'auth_required', row: row('auth_required', reply.content || say('The agent asks you to sign in.', '该智能体要求您登录。'), parts), ...about };
+          return {
+            state: 'auth_required',
+            row: row('auth_required', reply.content || say('The agent asks you to sign in.', '该智能体要求您登录。'), parts),
+            ...about,
+          };
       }
     }
   }

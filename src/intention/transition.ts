@@ -8,7 +8,19 @@ import type { Plan, PlannedCall } from '../plan/plan.ts';
 import type { StepContext } from '../step/context.ts';
 import { type Call, type NewCall, questionStates } from './call.ts';
 import { callMs, pushCallMs } from './limits.ts';
-import { type CallId, callId, type Decision, type IntentionId, type Message, type MessageId, messageId, type NewMessage, type Part, planName, type Usage } from './message.ts';
+import {
+  type CallId,
+  callId,
+  type Decision,
+  type IntentionId,
+  type Message,
+  type MessageId,
+  messageId,
+  type NewMessage,
+  type Part,
+  planName,
+  type Usage,
+} from './message.ts';
 
 /** What a planner step comes to: data for the shell to commit and carry out. */
 export type Outcome =

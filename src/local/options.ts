@@ -1,6 +1,7 @@
 // What `npm run dev` is told: arguments over the shell's environment over .dev.vars. Pure.
 
 import { parseArgs } from 'node:util';
+import { pick, type Variables } from './bindings.ts';
 
 export interface Options {
   readonly port: number;
@@ -8,11 +9,11 @@ export interface Options {
   readonly databasePort: number;
   /** Folder of everything that is kept between starts. */
   readonly data: string;
-  /** Environment and .dev.vars as one; an empty value counts as none. */
+  /** Environment and .dev.vars as one. */
   readonly variables: Variables;
 }
 
-export type Variables = Readonly<Record<string, string | undefined>>;
+type Environment = Readonly<Record<string, string | undefined>>;
 
 export type OptionsRead =
   | { readonly kind: 'options'; readonly options: Options }
@@ -20,13 +21,13 @@ export type OptionsRead =
   | { readonly kind: 'wrong'; readonly reason: string };
 
 /** `devVars` is .dev.vars as parsed. A reason never repeats a value of the environment. */
-export function readOptions(args: readonly string[], environment: Variables, devVars: Variables): OptionsRead {
-  const variables = Object.fromEntries(Object.entries({ ...devVars, ...environment }).map(([key, value]) => [key, value || undefined]));
+export function readOptions(args: readonly string[], environment: Environment, devVars: Environment): OptionsRead {
+  const variables = { ...pick(devVars), ...pick(environment) };
   try {
     const { values } = parseArgs({
       args: [...args],
       options: {
-        port: { type: 'string', default: variables['PORT'] ?? '8787' },
+        port: { type: 'string', default: variables.PORT ?? '8787' },
         'database-port': { type: 'string', default: '4460' },
         data: { type: 'string', default: '.local' },
         help: { type: 'boolean', short: 'h', default: false },

@@ -1,12 +1,11 @@
 // Starts the embedded world, one part after another, and knows how to end it. Effects: processes, files, HTTP.
 
-import { asFault } from '../fault.ts';
-import { readSettings } from '../settings.ts';
 import type { Backend } from './backend.ts';
+import { pick, readBindings, type Variables, without } from './bindings.ts';
 import { type DataFolder, holdFolder, pushSecret } from './data-folder.ts';
 import { bridgedUrl, bridgeTo, endpointOf, migrateThrough, openBackend } from './embedded-database.ts';
 import { checkModel } from './model-check.ts';
-import type { Options, Variables } from './options.ts';
+import type { Options } from './options.ts';
 import { freePort, listen, loopback } from './ports.ts';
 import type { Child } from './processes.ts';
 import { cardUrl, introduction, startSamples, startStandIn } from './samples.ts';
@@ -33,7 +32,7 @@ export interface Surroundings {
 
 /** Throws an Error whose message is for the user. */
 export async function start(world: Surroundings): Promise<Ready> {
-  const { options, say, stack, stopping, progress } = world;
+  const { options, say, stopping, progress } = world;
   if ((await freePort(options.port)) === null) throw new Error(say.portTaken(options.port));
   const database = await startDatabase(world);
   stopping.throwIfAborted();
@@ -43,7 +42,7 @@ export async function start(world: Surroundings): Promise<Ready> {
   stopping.throwIfAborted();
   if (agents.lines.length > 0) progress(say.agents);
 
-  const { variables, secrets, settings } = readBindings(say, {
+  const bindings = readBindings({
     PUBLIC_URL: `http://${loopback}:${options.port}`,
     PUSH_SECRET: await pushSecret(database.folder),
     ALLOW_ANONYMOUS: '1',
@@ -53,8 +52,10 @@ export async function start(world: Surroundings): Promise<Ready> {
     DATABASE_URL: bridgedUrl,
     NEON_FETCH_ENDPOINT: endpointOf(database.port),
   });
+  if (bindings.kind === 'wrong') throw new Error(say.badVariable(bindings.detail));
+  const { settings } = bindings;
   const modelState = settings.model.standIn ? null : checkModel(settings.model);
-  await runWorker(world, database.folder, variables, secrets);
+  await runWorker(world, database.folder, bindings.plain, bindings.secrets);
   return {
     url: `http://localhost:${options.port}`,
     database: database.name,
@@ -78,7 +79,7 @@ async function startDatabase({ options, say, stack, progress }: Surroundings) {
   if (folder === null) throw new Error(say.folderHeld(options.data));
   stack.defer(folder.release);
 
-  const url = options.variables['LOCAL_DATABASE_URL'] ?? null;
+  const url = options.variables.LOCAL_DATABASE_URL ?? null;
   const backend = await openBackend(url, folder.postgres).catch((refused: unknown) => {
     throw new Error(say.databaseFailed(refused instanceof Error ? refused.message || refused.name : String(refused)));
   });
@@ -92,8 +93,11 @@ async function startDatabase({ options, say, stack, progress }: Surroundings) {
 /** None, when the user has agents of their own. */
 async function startAgents(world: Surroundings) {
   const { options, onLine, stopping } = world;
-  if (options.variables['A2A_AGENTS'] || options.variables['A2A_RUNTIME_ENDPOINT']) return { bindings: {}, lines: [] };
-  const servers = await startSamples({ env: childEnv(), onLine, signal: stopping }, modelVariables(options.variables));
+  if (options.variables.A2A_AGENTS || options.variables.A2A_RUNTIME_ENDPOINT) return { bindings: {}, lines: [] };
+  const coderVariables = options.variables.OPENAI_API_KEY
+    ? pick(options.variables, ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL'])
+    : {};
+  const servers = await startSamples({ env: without(process.env), onLine, signal: stopping }, coderVariables);
   keep(
     world,
     servers.map((server) => server.child),
@@ -110,22 +114,17 @@ async function startAgents(world: Surroundings) {
 
 async function startModel(world: Surroundings) {
   const { options, onLine, stopping } = world;
-  if (options.variables['OPENAI_API_KEY']) return { bindings: { STAND_IN_MODEL: '' } };
-  const server = startStandIn({ env: childEnv(), onLine, signal: stopping });
+  if (options.variables.OPENAI_API_KEY) return { bindings: { STAND_IN_MODEL: '' } };
+  const server = startStandIn({ env: without(process.env), onLine, signal: stopping });
   keep(world, [server.child]);
   const url = await server.url;
   stopping.throwIfAborted();
   return { bindings: { OPENAI_API_KEY: 'stand-in', OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: 'stand-in', STAND_IN_MODEL: '1' } };
 }
 
-async function runWorker(
-  world: Surroundings,
-  folder: DataFolder,
-  variables: Readonly<Record<string, string>>,
-  secrets: Readonly<Record<string, string>>,
-): Promise<void> {
+async function runWorker(world: Surroundings, folder: DataFolder, plain: Variables, secrets: Variables): Promise<void> {
   const { options, say, stack, stopping, progress, onLine } = world;
-  const worker = await startWorker({ port: options.port, folder, variables, secrets, onLine: (line) => onLine('worker', line) });
+  const worker = await startWorker({ port: options.port, folder, plain, secrets, onLine: (line) => onLine('worker', line) });
   keep(world, [worker]);
   if (!(await isReady(options.port, stopping))) {
     stopping.throwIfAborted();
@@ -146,44 +145,4 @@ function keep({ say, stack, stopping, fail }: Surroundings, children: readonly C
       if (!stopping.aborted) fail(say.died(child.name, child.lines()));
     });
   }
-}
-
-/** Anybody on this machine can read the arguments of a process; these bindings travel in a file. */
-const secretNames = ['DATABASE_URL', 'OPENAI_API_KEY', 'A2A_AGENTS', 'PUSH_SECRET', 'API_KEYS'] as const;
-const variableNames = [
-  'NEON_FETCH_ENDPOINT',
-  'OPENAI_BASE_URL',
-  'OPENAI_MODEL',
-  'STAND_IN_MODEL',
-  'PLAN_INSTRUCTIONS',
-  'A2A_RUNTIME_ENDPOINT',
-  'PUBLIC_URL',
-  'ALLOW_ANONYMOUS',
-  'RUNNER_LOCATION',
-  'MAX_STEPS',
-  'MAX_CALLS',
-] as const;
-
-/** Read here as the Worker will read them, so that what is wrong is said before anything waits for it. */
-function readBindings(say: Sentences, all: Variables) {
-  const secrets = pick(all, secretNames);
-  const variables = pick(all, variableNames);
-  try {
-    return { secrets, variables, settings: readSettings({ ...secrets, ...variables }) };
-  } catch (thrown) {
-    throw new Error(say.badVariable(asFault(thrown).detail ?? ''), { cause: thrown });
-  }
-}
-
-function pick(all: Variables, names: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(names.flatMap((name) => (all[name] ? [[name, all[name]]] : [])));
-}
-
-const modelVariables = (variables: Variables) =>
-  variables['OPENAI_API_KEY'] ? pick(variables, ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL']) : {};
-
-/** Agents are other people's programs: our settings are none of their business. */
-function childEnv(): NodeJS.ProcessEnv {
-  const own = new Set<string>([...secretNames, ...variableNames, 'LOCAL_DATABASE_URL']);
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.has(name)));
 }

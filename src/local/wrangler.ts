@@ -3,6 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Variables } from './bindings.ts';
 import type { DataFolder } from './data-folder.ts';
 import { loopback } from './ports.ts';
 import { type Child, startChild } from './processes.ts';
@@ -32,13 +33,13 @@ export interface WorkerOptions {
   readonly port: number;
   readonly folder: DataFolder;
   /** Bindings that anybody on this machine may see in the list of processes. */
-  readonly variables: Readonly<Record<string, string>>;
+  readonly plain: Variables;
   /** Bindings that nobody may. */
-  readonly secrets: Readonly<Record<string, string>>;
+  readonly secrets: Variables;
   readonly onLine: (line: string) => void;
 }
 
-export async function startWorker({ port, folder, variables, secrets, onLine }: WorkerOptions): Promise<Child> {
+export async function startWorker({ port, folder, plain, secrets, onLine }: WorkerOptions): Promise<Child> {
   const file = Object.entries(secrets).map(([key, value]) => `${key}=${quote(key, value)}\n`);
   await writeFile(folder.secrets, file.join(''), { mode: 0o600 });
   return startChild({
@@ -53,7 +54,7 @@ export async function startWorker({ port, folder, variables, secrets, onLine }: 
       // Given a file, wrangler does not read .dev.vars: what it holds has gone through us.
       ...['--env-file', folder.secrets],
       ...['--test-scheduled', '--log-level', 'warn', '--show-interactive-dev-session=false'],
-      ...Object.entries(variables).flatMap(([key, value]) => ['--var', `${key}:${value}`]),
+      ...Object.entries(plain).flatMap(([key, value]) => ['--var', `${key}:${value}`]),
     ],
     env: { ...process.env, ...quiet },
     onLine,

@@ -2,12 +2,9 @@
 
 import { createOpenAI } from '@ai-sdk/openai';
 import {
-  APICallError,
   extractReasoningMiddleware,
-  InvalidPromptError,
   type JSONSchema7,
   jsonSchema,
-  MissingToolResultsError,
   type ModelMessage,
   streamText,
   ToolChoiceViolationError,
@@ -16,7 +13,9 @@ import {
 import { Fault } from '../fault.ts';
 import type { Json, Usage } from '../intention/message.ts';
 import type { Planner, Settings } from '../world.ts';
+import { refusesChoice, toFault } from './model-fault.ts';
 import type { Prompt, RawDecision, RawToolCall, Turn } from './plan.ts';
+import { storable } from './text.ts';
 import { type Watch, watchedFetch } from './watched-fetch.ts';
 
 /** Milliseconds, but for what says otherwise. */
@@ -47,51 +46,62 @@ const defaults: PlannerLimits = {
 type Choice = 'said' | 'unsaid';
 
 /**
- * A decision is asked for again after a network error, a timeout, 408, 425, 429, 5xx or an empty answer, as long as none of its text was given to
- * `onText`. Rejects as the port says; the faults carry no vendor error as their cause, since that holds the prompt.
+ * A decision is asked for again after a network error, a timeout, 408, 425, 429, 5xx or an empty stream, as long as
+ * none of its text was given to `onText`. Rejects as the port says.
  */
 export function createPlanner(model: Settings['model'], options: Partial<PlannerLimits> = {}): Planner {
   const limits = { ...defaults, ...options };
   return {
     async decide(prompt, onText, signal) {
-      const total = new AbortController();
+      const slow = new AbortController();
       // Not AbortSignal.timeout: a timer that outlives the decision keeps a Durable Object in memory.
       const timer = setTimeout(
-        () => total.abort(new Fault('model_down', { notes: { why: 'too slow', totalMs: limits.totalMs } })),
+        () => slow.abort(new Fault('model_down', { notes: { why: 'too slow', totalMs: limits.totalMs } })),
         limits.totalMs,
       );
-      const either = AbortSignal.any([signal, total.signal]);
-      let said = false;
-      let choice: Choice = 'said';
-      let attempt = 1;
-      const say = (text: string) => {
-        said = true;
-        onText(text);
-      };
       try {
-        for (;;) {
-          try {
-            return await ask(model, prompt, choice, limits, say, either);
-          } catch (thrown) {
-            if (signal.aborted) throw new Fault('aborted');
-            if (choice === 'said' && refusesChoice(thrown)) {
-              choice = 'unsaid';
-              continue;
-            }
-            const fault = toFault(thrown);
-            const afterSeconds = fault.retryAfterSeconds ?? 0;
-            if (!fault.retry || said || total.signal.aborted || attempt >= limits.maxAttempts || afterSeconds > limits.maxRetryAfterSeconds)
-              throw fault;
-            const jitter = Math.random() * Math.min(limits.backoffCapMs, limits.backoffBaseMs * 2 ** (attempt - 1));
-            await pause(Math.max(jitter, afterSeconds * 1_000), either);
-            attempt += 1;
-          }
-        }
+        return await insist(model, prompt, limits, onText, AbortSignal.any([signal, slow.signal]));
+      } catch (thrown) {
+        throw signal.aborted ? new Fault('aborted') : thrown;
       } finally {
         clearTimeout(timer);
       }
     },
   };
+}
+
+/** Up to `maxAttempts` attempts, and one more without a tool choice. Throws the last one's Fault. */
+async function insist(
+  model: Settings['model'],
+  prompt: Prompt,
+  limits: PlannerLimits,
+  onText: (text: string) => void,
+  signal: AbortSignal,
+): Promise<RawDecision> {
+  let said = false;
+  let choice: Choice = 'said';
+  let attempt = 1;
+  const say = (text: string) => {
+    said = true;
+    onText(text);
+  };
+  for (;;) {
+    try {
+      return await ask(model, prompt, choice, limits, say, signal);
+    } catch (thrown) {
+      if (choice === 'said' && refusesChoice(thrown)) {
+        choice = 'unsaid';
+        continue;
+      }
+      const fault = toFault(thrown);
+      const afterSeconds = fault.retryAfterSeconds ?? 0;
+      const last = attempt >= limits.maxAttempts || afterSeconds > limits.maxRetryAfterSeconds;
+      if (!fault.retry || said || signal.aborted || last) throw fault;
+      const jitterMs = Math.random() * Math.min(limits.backoffCapMs, limits.backoffBaseMs * 2 ** (attempt - 1));
+      await pause(Math.max(jitterMs, afterSeconds * 1_000), signal);
+      attempt += 1;
+    }
+  }
 }
 
 /** One attempt. Throws whatever went wrong, as it came. */
@@ -138,8 +148,8 @@ async function ask(
           break;
         case 'tool-call':
           toolCalls.push({
-            id: part.toolCallId,
-            name: part.toolName,
+            id: storable(part.toolCallId),
+            name: storable(part.toolName),
             input: part.input,
             ...(part.dynamic && part.invalid
               ? { invalid: part.error instanceof Error ? part.error.message : 'The arguments are not valid.' }
@@ -149,7 +159,7 @@ async function ask(
         case 'error':
           if (ToolChoiceViolationError.isInstance(part.error)) {
             const forbidden = { id: '', name: 'call_agent', input: {}, invalid: 'No tool can be called now.' };
-            return { text, toolCalls: [forbidden], finish: 'tool-calls', usage };
+            return { text: storable(text), toolCalls: [forbidden], finish: 'tool-calls', usage };
           }
           throw part.error;
         case 'abort':
@@ -159,11 +169,11 @@ async function ask(
           const finish = part.finishReason;
           if (finish === 'interrupted' && text === '' && toolCalls.length === 0)
             throw new Fault('model_down', { notes: { why: 'ended early' } });
-          return { text, toolCalls, finish, usage };
+          return { text: storable(text), toolCalls, finish, usage };
         }
       }
     }
-    return { text, toolCalls, finish: 'interrupted', usage };
+    return { text: storable(text), toolCalls, finish: 'interrupted', usage };
   } catch (thrown) {
     throw watched.fault() ?? thrown;
   } finally {
@@ -225,33 +235,6 @@ function usageOf(model: string, { inputTokens, outputTokens, inputTokenDetails }
     ...(outputTokens === undefined ? {} : { output_tokens: outputTokens }),
     ...(cached === undefined ? {} : { cached_tokens: cached }),
   };
-}
-
-/** For example vLLM: "auto" tool choice requires --enable-auto-tool-choice. */
-function refusesChoice(thrown: unknown): boolean {
-  return APICallError.isInstance(thrown) && thrown.statusCode === 400 && /tool.?choice/i.test(`${thrown.message} ${thrown.responseBody}`);
-}
-
-function toFault(thrown: unknown): Fault {
-  if (thrown instanceof Fault) return thrown;
-  if (InvalidPromptError.isInstance(thrown) || MissingToolResultsError.isInstance(thrown)) {
-    return new Fault('model_refused', { notes: { why: thrown.name } });
-  }
-  if (!APICallError.isInstance(thrown))
-    return new Fault('model_down', { notes: { why: thrown instanceof Error ? thrown.name : 'unknown' } });
-  const { statusCode: status, responseHeaders } = thrown;
-  if (status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 425 && status !== 429) {
-    return new Fault('model_refused', { notes: { status } });
-  }
-  const after = secondsOf(responseHeaders?.['retry-after']);
-  return new Fault('model_down', { notes: { status }, ...(after === null ? {} : { retryAfterSeconds: after }) });
-}
-
-/** Source: RFC 9110 §10.2.3 Retry-After: seconds or a date. */
-function secondsOf(header: string | undefined): number | null {
-  if (header === undefined) return null;
-  const seconds = /^\d+$/.test(header.trim()) ? Number(header) : (Date.parse(header) - Date.now()) / 1_000;
-  return Number.isFinite(seconds) ? Math.max(0, seconds) : null;
 }
 
 /** Resolves early when aborted: the next attempt then finds out. */

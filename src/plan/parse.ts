@@ -26,7 +26,7 @@ type ToolReading =
 /**
  * Text counts as the report only when the model says that it stopped by itself; calls also when it says so of them.
  * A response with one bad call is repaired as a whole. Reassign wins over calls beside it; equal calls are one; of more
- * calls than are left, the first count. Source: README "The plan".
+ * calls than are left, the first count.
  */
 export function parse(raw: RawDecision, offer: Offer): Parsed {
   if (raw.finish !== 'stop' && raw.finish !== 'tool-calls') return { kind: 'failed', code: 'model_down' };

@@ -137,7 +137,7 @@ function later(span: Span, spans: readonly Span[], calls: ReadonlyMap<CallId, Ca
   ];
 }
 
-/** What came of a call, as the model reads it: an answer's text, else its kind and the text. Source: README "Prompt". */
+/** What came of a call, as the model reads it: an answer's text, else its kind and the text. */
 function resultText(row: Message, call: Call | undefined): string {
   return capBytes(`${kindOf(row, call)}${body(row)}`, maxRowBytes);
 }

@@ -28,13 +28,16 @@ export function watchedFetch({ firstByteMs, idleMs, maxBytes }: Watch, edit: (bo
     fault ??= up;
     abort.abort(fault);
   };
+  const rest = () => {
+    if (timer !== undefined) clearTimeout(timer);
+  };
   const expect = (withinMs: number, why: string) => {
-    clearTimeout(timer);
+    rest();
     timer = setTimeout(() => give(new Fault('model_down', { notes: { why, withinMs } })), withinMs);
   };
   return {
     fault: () => fault,
-    end: () => clearTimeout(timer),
+    end: rest,
     fetch: async (input, init) => {
       expect(firstByteMs, 'no first byte');
       const signal = init?.signal ? AbortSignal.any([init.signal, abort.signal]) : abort.signal;

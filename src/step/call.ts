@@ -26,7 +26,9 @@ async function send(world: World, claim: Claimed, name: RunnerName, signal: Abor
   const { call, agent, nowMs } = claim;
   if (!claim.fresh) {
     const waited = nowMs - (call.sentAtMs ?? nowMs);
-    return waited < unknownAfterMs ? null : close(world, name, call, { kind: 'unknown', error: 'the reader died before the task was known' });
+    return waited < unknownAfterMs
+      ? null
+      : close(world, name, call, { kind: 'unknown', error: 'the reader died before the task was known' });
   }
   const parts = await world.files.restore(call.ownerId, call.parts);
   return fire(world, call, agent, parts, name, { signal, nowMs, alarmEndsInMs: alarmMs });
@@ -53,10 +55,12 @@ async function look(world: World, claim: Claimed, name: RunnerName, signal: Abor
 
 async function cancel(world: World, claim: Claimed, signal: AbortSignal): Promise<number | null> {
   const { call, agent } = claim;
-  const settled = await world.agents.cancel(agent, call, AbortSignal.any([signal, AbortSignal.timeout(lookMs)])).catch((thrown: unknown) => {
-    passing(asFault(thrown));
-    return false;
-  });
+  const settled = await world.agents
+    .cancel(agent, call, AbortSignal.any([signal, AbortSignal.timeout(lookMs)]))
+    .catch((thrown: unknown) => {
+      passing(asFault(thrown));
+      return false;
+    });
   world.log('task canceled', { call: call.id, agent: call.agent, settled, tries: call.cancelAttempts });
   if (settled) await world.ledger.cancelled(call);
   return settled ? null : claim.inMs;

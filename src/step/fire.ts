@@ -40,57 +40,66 @@ export async function fire(
     deadline: call.deadlineMs - until.nowMs,
     'long enough': Math.min(readStreamMs, until.alarmEndsInMs),
   };
-  return underLease(until.signal, () => world.ledger.renew({ call: call.id }, by), limits, async (signal, ended) => {
-    let bound: Binding | null = null;
-    let reply: AgentReply | null = null;
-    let binding: Promise<boolean> | null = null;
-    let timer: ReturnType<typeof setTimeout> | null = null;
-    const leaving = new AbortController();
-    const leave = agent.card.pushNotifications && world.settings.publicUrl !== null ? setTimeout(() => bound && leaving.abort(), leaveStreamAfterMs) : null;
-    try {
-      for await (const event of world.agents.send(agent, call, parts, AbortSignal.any([signal, leaving.signal]))) {
-        switch (event.kind) {
-          case 'bound': {
-            const task = { taskId: event.taskId, contextId: event.contextId };
-            bound = task;
-            timer = setTimeout(() => {
-              binding = world.ledger.bind(call, task.taskId, task.contextId, true).catch(() => false);
-            }, bindAfterMs);
-            break;
+  return underLease(
+    until.signal,
+    () => world.ledger.renew({ call: call.id }, by),
+    limits,
+    async (signal, ended) => {
+      let bound: Binding | null = null;
+      let reply: AgentReply | null = null;
+      let binding: Promise<boolean> | null = null;
+      let timer: ReturnType<typeof setTimeout> | null = null;
+      const leaving = new AbortController();
+      const leave =
+        agent.card.pushNotifications && world.settings.publicUrl !== null
+          ? setTimeout(() => bound && leaving.abort(), leaveStreamAfterMs)
+          : null;
+      try {
+        for await (const event of world.agents.send(agent, call, parts, AbortSignal.any([signal, leaving.signal]))) {
+          switch (event.kind) {
+            case 'bound': {
+              const task = { taskId: event.taskId, contextId: event.contextId };
+              bound = task;
+              timer = setTimeout(() => {
+                binding = world.ledger.bind(call, task.taskId, task.contextId, true).catch(() => false);
+              }, bindAfterMs);
+              break;
+            }
+            case 'text':
+              relay.append(event.text);
+              break;
+            case 'reply':
+              reply = event.reply;
+              break;
           }
-          case 'text':
-            relay.append(event.text);
-            break;
-          case 'reply':
-            reply = event.reply;
-            break;
         }
+      } catch (thrown) {
+        clearTimeout(timer);
+        const fault = asFault(thrown);
+        if (fault.code === 'internal') throw fault;
+        const cut = ended() ?? (leaving.signal.aborted ? 'long enough' : null);
+        if (cut === 'stopped' || cut === 'lease lost') {
+          // Whoever stopped us cancels the task, once its id is known to the ledger.
+          if (bound) await world.ledger.bind(call, bound.taskId, bound.contextId, false);
+          return null;
+        }
+        if (bound) return giveAway(world, call, bound);
+        if (cut !== null) return close(world, by, call, { kind: 'unknown', error: cut });
+        if (fault.code === 'agent_down' && fault.notes['sent'] !== false)
+          return close(world, by, call, { kind: 'unknown', error: fault.code });
+        return close(world, by, call, { kind: 'refused', fault });
+      } finally {
+        clearTimeout(timer);
+        clearTimeout(leave);
+        relay.end();
+        await binding;
       }
-    } catch (thrown) {
-      clearTimeout(timer);
-      const fault = asFault(thrown);
-      if (fault.code === 'internal') throw fault;
-      const cut = ended() ?? (leaving.signal.aborted ? 'long enough' : null);
-      if (cut === 'stopped' || cut === 'lease lost') {
-        // Whoever stopped us cancels the task, once its id is known to the ledger.
-        if (bound) await world.ledger.bind(call, bound.taskId, bound.contextId, false);
-        return null;
-      }
-      if (bound) return giveAway(world, call, bound);
-      if (cut !== null) return close(world, by, call, { kind: 'unknown', error: cut });
-      if (fault.code === 'agent_down' && fault.notes['sent'] !== false) return close(world, by, call, { kind: 'unknown', error: fault.code });
-      return close(world, by, call, { kind: 'refused', fault });
-    } finally {
-      clearTimeout(timer);
-      clearTimeout(leave);
-      relay.end();
-      await binding;
-    }
-    if (reply && reply.state !== 'working') return close(world, by, call, await keep(world, call, reply));
-    const task = reply?.taskId ? { taskId: reply.taskId, contextId: reply.contextId } : bound;
-    if (task) return giveAway(world, call, task);
-    return close(world, by, call, { kind: 'unknown', error: endOf(ended()) });
-  });
+      if (reply && reply.state !== 'working') return close(world, by, call, await keep(world, call, reply));
+      const task = reply?.taskId ? { taskId: reply.taskId, contextId: reply.contextId } : bound;
+      if (task) return giveAway(world, call, task);
+      return close(world, by, call, { kind: 'unknown', error: endOf(ended()) });
+    },
+  );
 }
 
 const endOf = (end: End | null): string => end ?? 'the reply ended without saying anything';
@@ -114,7 +123,13 @@ export async function close(world: World, by: RunnerName, call: Call, heard: Hea
   const intention: RunnerName = `intention:${call.intentionId}`;
   if (by !== intention) await world.runner.arm(intention, armAheadMs);
   const observed = await world.ledger.observe(call, closing);
-  world.log('call closed', { call: call.id, agent: call.agent, state: closing.state, error: closing.error, applied: observed.message !== null });
+  world.log('call closed', {
+    call: call.id,
+    agent: call.agent,
+    state: closing.state,
+    error: closing.error,
+    applied: observed.message !== null,
+  });
   if (observed.message) {
     world.stream.publish(call.conversationId, [
       { kind: 'message', data: messageEvent(observed.message) },

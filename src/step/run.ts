@@ -47,7 +47,13 @@ async function step(world: World, context: StepContext, name: RunnerName, signal
 async function decideOnce(world: World, context: StepContext, name: RunnerName, signal: AbortSignal): Promise<Input | number | null> {
   const incidentId = world.ids.next();
   const give = (fault: Fault): Input => {
-    world.log('intention failed', { intention: context.intentionId, step: context.step, code: fault.code, incident: incidentId, ...fault.notes });
+    world.log('intention failed', {
+      intention: context.intentionId,
+      step: context.step,
+      code: fault.code,
+      incident: incidentId,
+      ...fault.notes,
+    });
     return { kind: 'fault', fault, incidentId };
   };
   if (context.failures > maxFailures) return give(new Fault('internal'));
@@ -84,7 +90,10 @@ async function prepare(
     if (!call) throw new Fault('internal', { notes: { intention: context.intentionId } });
     const observed = await fire(world, call, agent, parts, name, { signal, nowMs: world.clock.nowMs(), alarmEndsInMs: alarmMs });
     if (!observed) return null;
-    await kickAll(world, observed.wake.filter((woken) => woken !== name));
+    await kickAll(
+      world,
+      observed.wake.filter((woken) => woken !== name),
+    );
     return observed.status === 'planning' ? 0 : observed.status === 'calling' ? null : questionMs;
   };
 }
@@ -103,7 +112,11 @@ async function follow(world: World, context: StepContext, decided: Decided, outc
         { kind: 'status', data: { intention_id: context.intentionId, status: decided.status } },
       ]);
       await kickAll(world, decided.wake);
-      if (outcome.kind === 'call' && decided.calls.length > 1) await kickAll(world, decided.calls.map((call): RunnerName => `call:${call.id}`));
+      if (outcome.kind === 'call' && decided.calls.length > 1)
+        await kickAll(
+          world,
+          decided.calls.map((call): RunnerName => `call:${call.id}`),
+        );
       return outcome.kind === 'reassign' && decided.status !== 'answered' ? questionMs : null;
     }
   }
@@ -117,7 +130,10 @@ async function expire(world: World, claim: Extract<Claim, { kind: 'expired' }>, 
       { kind: 'status', data: { intention_id: id, status: ended.status } },
     ]);
   }
-  await kickAll(world, [...ended.stop, ...ended.wake].filter((name) => name !== `intention:${id}`));
+  await kickAll(
+    world,
+    [...ended.stop, ...ended.wake].filter((name) => name !== `intention:${id}`),
+  );
   return null;
 }
 
@@ -125,7 +141,8 @@ async function expire(world: World, claim: Extract<Claim, { kind: 'expired' }>, 
 async function withFreshAgents(world: World, context: StepContext): Promise<StepContext> {
   if (context.staleSources.length === 0) return context;
   const readings = await world.agents.read(context.staleSources);
-  for (const reading of readings) if (reading.error !== null) world.log('agents not read', { source: new URL(reading.source).origin, error: reading.error });
+  for (const reading of readings)
+    if (reading.error !== null) world.log('agents not read', { source: new URL(reading.source).origin, error: reading.error });
   await world.ledger.keepAgents(readings);
   const { agents } = await world.ledger.agents();
   return { ...context, agents: agents.filter((agent) => agent.name !== planName) };

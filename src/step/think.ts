@@ -1,8 +1,8 @@
 // One decision of the model, with at most one repair turn, streamed as it is made. Effects: the model, the stream.
 
 import { Fault } from '../fault.ts';
-import type { Input } from '../intention/transition.ts';
 import { type Decision, type Json, planName } from '../intention/message.ts';
+import type { Input } from '../intention/transition.ts';
 import { promptHash } from '../plan/hash.ts';
 import { parse } from '../plan/parse.ts';
 import type { Prompt, RawDecision } from '../plan/plan.ts';
@@ -31,7 +31,12 @@ export async function think(world: World, context: StepContext, signal: AbortSig
     const parsed = parse(raw, offer);
     switch (parsed.kind) {
       case 'plan':
-        return { kind: 'plan', plan: parsed.plan, usage: raw.usage, decision: await audit(prompt, raw, parsed.plan.kind === 'call' ? parsed.plan.note : '') };
+        return {
+          kind: 'plan',
+          plan: parsed.plan,
+          usage: raw.usage,
+          decision: await audit(prompt, raw, parsed.plan.kind === 'call' ? parsed.plan.note : ''),
+        };
       case 'failed':
         throw new Fault(parsed.code, { notes: { finish: raw.finish } });
       case 'complaint':

@@ -22,6 +22,8 @@ const pageRows = 100;
 const maxStreamMs = 15 * 60_000;
 /** How long a later row waits for an earlier one that is still on its way, before the ledger is asked. */
 const gapPatienceMs = 250;
+/** A ledger that stays behind what was shown is no ledger to replay from. */
+const maxRereads = 3;
 
 export interface Broadcast {
   publish(events: readonly StreamEvent[]): readonly Held[];
@@ -52,6 +54,7 @@ interface Reader {
   seq: number;
   /** Frames of its own, before it is live. */
   backlog: Uint8Array[];
+  rereads: number;
   end(): void;
   gone: boolean;
 }
@@ -64,6 +67,7 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
   const bytesOf = (text: string): Uint8Array => encoder.encode(text);
   let news = Promise.withResolvers<void>();
   let catchingUp: Promise<void> | null = null;
+  let gapTimer: ReturnType<typeof setTimeout> | null = null;
 
   const announce = () => {
     news.resolve();
@@ -83,6 +87,7 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
     const ticket = state.begin();
     const { messages, lastSeq, open } = await world.archive.replay(conversation, after, pageRows);
     const rows = messages.map(messageEvent);
+    if (readers.size === 0) state.rest();
     const statuses = open.map(({ intentionId, status }) => ({ intention_id: intentionId, status }));
     if (readers.size > 0) show(state.absorb(ticket, { rows, lastSeq, open: statuses }));
     return { rows, lastSeq };
@@ -94,7 +99,7 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
       for (let more = true; more && readers.size > 0; ) {
         const head = state.head();
         if (head === null) break;
-        more = (await read(head)).rows.length === pageRows;
+        more = (await read(head)).rows.length === pageRows && state.head() !== head;
       }
     })()
       .catch(() => undefined)
@@ -144,10 +149,18 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
 
     const since = shared.read(cursor, Number.POSITIVE_INFINITY);
     if (since === 'behind') return false;
-    const missed = admit(reader, since.frames.filter(({ event }) => event?.kind === 'message'));
+    const missed = admit(
+      reader,
+      since.frames.filter(({ event }) => event?.kind === 'message'),
+    );
     reader.backlog.push(...missed.bytes);
     if (missed.ended) return true;
-    if (reader.seq < (state.head() ?? 0)) return false;
+    // The first read of all went to another reader and saw more: this one reads again.
+    if (reader.seq < (state.head() ?? 0)) {
+      reader.rereads += 1;
+      if (reader.rereads > maxRereads) throw new Fault('database_down', { notes: { seq: reader.seq, head: state.head() } });
+      return false;
+    }
 
     const followed = reader.filter ? state.status(reader.filter.intention()) : null;
     const now = admit(
@@ -189,15 +202,16 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
       const { show: shown, held } = state.publish(events);
       show(shown);
       if (state.gap() !== null) {
-        setTimeout(() => state.gap() !== null && void catchUp(), gapPatienceMs);
+        gapTimer ??= setTimeout(() => {
+          gapTimer = null;
+          if (state.gap() !== null) void catchUp();
+        }, gapPatienceMs);
       }
       return held;
     },
 
     async subscribe(after, intention) {
-      if (readers.size >= maxReaders) {
-        throw new Fault('conversation_full');
-      }
+      if (readers.size >= maxReaders) throw new Fault('conversation_full');
       const reader: Reader = {
         filter: intention ? until(intention, after + 1) : null,
         untilMs: world.nowMs() + maxStreamMs,
@@ -205,18 +219,17 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
         live: false,
         seq: after,
         backlog: [bytesOf(openingFrame)],
+        rereads: 0,
         end: () => undefined,
         gone: false,
       };
       readers.add(reader);
       world.onReaders(readers.size);
-      let ended = false;
-      try {
-        ended = await replay(reader);
-      } catch (thrown) {
+      const lost = (thrown: unknown): never => {
         leave(reader);
         throw thrown;
-      }
+      };
+      const ended = await replay(reader).catch(lost);
       return new ReadableStream<Uint8Array>(
         {
           start(controller) {
@@ -224,9 +237,10 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
               controller.enqueue(bytesOf(resetFrame));
               controller.close();
             };
+            if (reader.gone) reader.end();
           },
           async pull(controller) {
-            const { chunk, last } = ended ? { chunk: concat(reader.backlog.splice(0)), last: true } : await next(reader);
+            const { chunk, last } = ended ? { chunk: concat(reader.backlog.splice(0)), last: true } : await next(reader).catch(lost);
             if (reader.gone) return;
             if (chunk && chunk.length > 0) controller.enqueue(chunk);
             if (!last) return;

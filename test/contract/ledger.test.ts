@@ -118,7 +118,11 @@ describe.each([
     expect(await statusOf(conversation, later.intentionId)).toBeUndefined();
     const resumed = await step(under.ledger, intention);
     expect(resumed.messages.at(-2)?.content).toBe('Shanghai');
-    expect(await under.ledger.claim(later.intentionId, runnerOf(later.intentionId))).toEqual({ kind: 'wait', inMs: null, wake: [`intention:${intention}`] });
+    expect(await under.ledger.claim(later.intentionId, runnerOf(later.intentionId))).toEqual({
+      kind: 'wait',
+      inMs: null,
+      wake: [`intention:${intention}`],
+    });
   });
 
   test('a named question that is closed refuses the message and falls back to no other', async () => {
@@ -139,7 +143,9 @@ describe.each([
     const first = await accepted(under.ledger, newMessage('hi', null, { idempotency: { scope: 'new', key: 'k1', bodyHash: 'a' } }));
     const again = await accepted(under.ledger, newMessage('hi', null, { idempotency: { scope: 'new', key: 'k1', bodyHash: 'a' } }));
     expect(again).toMatchObject({ repeated: true, message: { id: first.message.id, conversationId: first.message.conversationId } });
-    expect(await under.ledger.accept(newMessage('ho', null, { idempotency: { scope: 'new', key: 'k1', bodyHash: 'b' } }))).toEqual({ kind: 'key_reused' });
+    expect(await under.ledger.accept(newMessage('ho', null, { idempotency: { scope: 'new', key: 'k1', bodyHash: 'b' } }))).toEqual({
+      kind: 'key_reused',
+    });
   });
 
   test('a batch repeated after a lost response changes nothing and answers the same', async () => {
@@ -188,10 +194,15 @@ describe.each([
     await accepted(under.ledger, newMessage('I did', first.message.conversationId, { answerTo: weather.id }));
     const context = await step(under.ledger, first.intentionId);
     expect((await under.ledger.observe(weather, closing(weather, 'completed', 'hot'))).status).toBe('planning');
-    expect(await under.ledger.decide(context, runnerOf(first.intentionId), finishOutcome(context, 'too early'))).toEqual({ kind: 'overtaken' });
+    expect(await under.ledger.decide(context, runnerOf(first.intentionId), finishOutcome(context, 'too early'))).toEqual({
+      kind: 'overtaken',
+    });
     const newer = await step(under.ledger, first.intentionId);
     expect(await under.ledger.decide(context, runnerOf(first.intentionId), finishOutcome(context, 'too late'))).toEqual({ kind: 'lost' });
-    expect((await under.ledger.decide(newer, runnerOf(first.intentionId), finishOutcome(newer, 'hot')))).toMatchObject({ kind: 'applied', status: 'answered' });
+    expect(await under.ledger.decide(newer, runnerOf(first.intentionId), finishOutcome(newer, 'hot'))).toMatchObject({
+      kind: 'applied',
+      status: 'answered',
+    });
   });
 
   test('a parallel decision joins once, when its last call closes', async () => {
@@ -214,7 +225,10 @@ describe.each([
     const stopped = await under.ledger.stop(owner, conversation, first.intentionId);
     expect(stopped).toMatchObject({ status: 'canceled', message: { type: 'canceled' } });
     expect(stopped.stop).toEqual(expect.arrayContaining([runnerOf(first.intentionId), `call:${call.id}`]));
-    expect(await under.ledger.stop(owner, conversation, first.intentionId)).toMatchObject({ status: 'canceled', message: { id: stopped.message?.id } });
+    expect(await under.ledger.stop(owner, conversation, first.intentionId)).toMatchObject({
+      status: 'canceled',
+      message: { id: stopped.message?.id },
+    });
     expect((await under.ledger.observe(call, closing(call, 'completed'))).message).toBeNull();
     expect(await statusOf(conversation, first.intentionId)).toBe('canceled');
     const claim = await under.ledger.claimCall(call.id, `call:${call.id}`);
@@ -236,7 +250,11 @@ describe.each([
     await under.query(`update intention set wake_at = now() - interval '1 minute' where id = $1`, [intention]);
     expect(await under.ledger.sweep(30, 10)).toContain(runnerOf(intention));
     expect((await under.ledger.claim(intention, runnerOf(intention))).kind).toBe('expired');
-    expect(await under.ledger.expire(intention)).toMatchObject({ status: 'expired', message: { type: 'expired' }, stop: expect.arrayContaining([`call:${call.id}`]) });
+    expect(await under.ledger.expire(intention)).toMatchObject({
+      status: 'expired',
+      message: { type: 'expired' },
+      stop: expect.arrayContaining([`call:${call.id}`]),
+    });
     expect(await statusOf(conversation, intention)).toBe('expired');
   });
 
@@ -247,8 +265,15 @@ describe.each([
     const [call] = await called(under.ledger, await step(under.ledger, first.intentionId), ['weather']);
     if (!call) throw new Error('no call');
     expect(await under.ledger.claimCall(call.id, `call:${call.id}`)).toMatchObject({ kind: 'wait' });
-    expect(await under.ledger.claim(first.intentionId, runnerOf(first.intentionId))).toMatchObject({ kind: 'wait', wake: [`call:${call.id}`] });
-    expect(await under.ledger.claimCall(call.id, `call:${call.id}`)).toMatchObject({ kind: 'claimed', fresh: false, call: { state: 'sending' } });
+    expect(await under.ledger.claim(first.intentionId, runnerOf(first.intentionId))).toMatchObject({
+      kind: 'wait',
+      wake: [`call:${call.id}`],
+    });
+    expect(await under.ledger.claimCall(call.id, `call:${call.id}`)).toMatchObject({
+      kind: 'claimed',
+      fresh: false,
+      call: { state: 'sending' },
+    });
   });
 
   test('a push makes a call due once; a finished call knows of none', async () => {

@@ -78,6 +78,8 @@ async function ask(
   }
 }
 
+/** Every byte in a write of its own. */
+const bytewise = (writes: readonly string[]) => [...new TextEncoder().encode(writes.join(''))].map((byte) => Uint8Array.of(byte));
 const weatherCall = { agent: 'weather', query: '上海天气如何' };
 const spread = (...pieces: readonly string[]) =>
   pieces.map((piece, index) =>
@@ -187,7 +189,11 @@ test.each<[string, ModelReply, Partial<RawDecision>]>([
     { status: 200, writes: [chunk({ reasoning_content: 'Hm.' }), ...spread(JSON.stringify(weatherCall)), chunk({}, 'tool_calls'), done] },
     { text: '' },
   ],
-  ['bytes cut inside a character', { status: 200, writes: [...spread(JSON.stringify(weatherCall)), chunk({}, 'tool_calls'), done] }, {}],
+  [
+    'bytes cut inside a character',
+    { status: 200, writes: [...bytewise(spread(JSON.stringify(weatherCall))), chunk({}, 'tool_calls'), done] },
+    {},
+  ],
 ])('a call is understood with %s', async (_, reply, expected) => {
   const { decision } = await ask(await serve([reply]));
   expect(decision).toMatchObject({ toolCalls: [{ name: 'call_agent', input: weatherCall }], ...expected });
@@ -297,17 +303,13 @@ test('a server that wants a long pause is down, and the fault tells how long', a
 });
 
 test('the pause that a server asks for is kept', async () => {
-  let first = 0;
-  let second = 0;
-  const running = await serve((request) => {
-    if (first === 0) {
-      first = performance.now();
-      return refuses(429, 'slow down', { 'retry-after': '1' });
-    }
-    second = performance.now();
-    return request.body.stream ? reports('ok') : refuses(418);
+  const timesMs: number[] = [];
+  const running = await serve(() => {
+    timesMs.push(performance.now());
+    return timesMs.length === 1 ? refuses(429, 'slow down', { 'retry-after': '1' }) : reports('ok');
   });
   await ask(running);
+  const [first = 0, second = 0] = timesMs;
   expect(second - first).toBeGreaterThan(950);
 });
 

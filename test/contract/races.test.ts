@@ -66,7 +66,9 @@ test('two calls of a step that close at once, each told twice, wake the intentio
     const first = await accepted(under.ledger, newMessage('both', null));
     const [weather, people] = await called(under.ledger, await step(under.ledger, first.intentionId), ['weather', 'people']);
     if (!weather || !people) throw new Error('no calls');
-    const observed = await Promise.all([weather, people, weather, people].map((call) => under.ledger.observe(call, closing(call, 'completed'))));
+    const observed = await Promise.all(
+      [weather, people, weather, people].map((call) => under.ledger.observe(call, closing(call, 'completed'))),
+    );
     expect(observed.filter((each) => each.message !== null)).toHaveLength(2);
     expect(observed.filter((each) => each.wake.includes(runnerOf(first.intentionId)))).not.toHaveLength(0);
     expect((await under.archive.intention(owner, first.message.conversationId, first.intentionId))?.status).toBe('planning');
@@ -121,7 +123,9 @@ test('Stop against Observe: the intention ends once, and the loser changes nothi
     ]);
     expect([stopped.status, again.status]).toEqual(['canceled', 'canceled']);
     expect(stopped.message?.id).toBe(again.message?.id);
-    const [final] = await under.query(`select count(*)::int as n from message where intention_id = $1 and role = 'assistant'`, [first.intentionId]);
+    const [final] = await under.query(`select count(*)::int as n from message where intention_id = $1 and role = 'assistant'`, [
+      first.intentionId,
+    ]);
     expect(final).toEqual({ n: 1 });
     await foldsToItsStatuses(conversation);
   });
@@ -129,13 +133,16 @@ test('Stop against Observe: the intention ends once, and the loser changes nothi
 
 test('the same key posted by four at once is one message', { timeout: 120_000 }, async () => {
   await race(async (round) => {
-    const post = () => accepted(under.ledger, newMessage('hi', null, { idempotency: { scope: 'new', key: `key-${round}`, bodyHash: 'same' } }));
+    const post = () =>
+      accepted(under.ledger, newMessage('hi', null, { idempotency: { scope: 'new', key: `key-${round}`, bodyHash: 'same' } }));
     const posts = await Promise.all(Array.from({ length: 4 }, post));
     expect(new Set(posts.map((each) => each.message.id)).size).toBe(1);
     const conversation = posts[0]?.message.conversationId;
     if (!conversation) throw new Error('no conversation');
     const more = await Promise.all(
-      Array.from({ length: 4 }, () => accepted(under.ledger, newMessage('ho', conversation, { idempotency: { scope: conversation, key: 'k', bodyHash: 'h' } }))),
+      Array.from({ length: 4 }, () =>
+        accepted(under.ledger, newMessage('ho', conversation, { idempotency: { scope: conversation, key: 'k', bodyHash: 'h' } })),
+      ),
     );
     expect(new Set(more.map((each) => each.message.seq)).size).toBe(1);
   });

@@ -11,7 +11,6 @@ import { createArchive } from '../../src/db/archive.ts';
 import { connect } from '../../src/db/database.ts';
 import { createLedger } from '../../src/db/ledger.ts';
 import { type Call, type Closing, type ClosingState, questionStates } from '../../src/intention/call.ts';
-import { messageIdOf, type Outcome } from '../../src/intention/transition.ts';
 import {
   type AgentName,
   agentName,
@@ -25,6 +24,7 @@ import {
   ownerId,
   planName,
 } from '../../src/intention/message.ts';
+import { messageIdOf, type Outcome } from '../../src/intention/transition.ts';
 import { createBridge } from '../../src/local/bridge.ts';
 import { pgliteBackend } from '../../src/local/pglite-backend.ts';
 import { postgresBackend } from '../../src/local/postgres-backend.ts';
@@ -62,11 +62,21 @@ const card = (name: string, push = false): AgentCard => ({
   skills: [],
 });
 
-async function underTest(endpoint: string, count: { value: number }, query: LedgerUnderTest['query'], close: () => Promise<void>): Promise<LedgerUnderTest> {
+async function underTest(
+  endpoint: string,
+  count: { value: number },
+  query: LedgerUnderTest['query'],
+  close: () => Promise<void>,
+): Promise<LedgerUnderTest> {
   const db = connect('postgres://tester:secret@db.local.invalid/main', endpoint, (ms) => new Promise((resolve) => setTimeout(resolve, ms)));
   const ids = { next: () => v7() };
   const ledger = createLedger(db, { agentSources: [{ kind: 'list', url: source }] }, ids);
-  const agents = ['weather', 'people', 'travel'].map((name) => ({ namespace: 'default', name, cardUrl: `${source}/${name}`, card: card(name) }));
+  const agents = ['weather', 'people', 'travel'].map((name) => ({
+    namespace: 'default',
+    name,
+    cardUrl: `${source}/${name}`,
+    card: card(name),
+  }));
   await ledger.keepAgents([{ source, freshForMs: 3_600_000, error: null, agents }]);
   count.value = 0;
   return { ledger, archive: createArchive(db), requests: () => count.value, query, close };
@@ -75,15 +85,21 @@ async function underTest(endpoint: string, count: { value: number }, query: Ledg
 /** Everything one after another: PGlite has one session. */
 export async function onPglite(): Promise<LedgerUnderTest> {
   const lite = await PGlite.create();
-  for (const migration of readMigrationFiles({ migrationsFolder: migrations })) for (const statement of migration.sql) await lite.exec(statement);
+  for (const migration of readMigrationFiles({ migrationsFolder: migrations }))
+    for (const statement of migration.sql) await lite.exec(statement);
   const count = { value: 0 };
   const server = createBridge(() => backend, { onRequest: () => count.value++ });
   const backend = pgliteBackend(lite);
-  return underTest(await serve(server), count, async (text, values) => (await lite.query<Record<string, unknown>>(text, values ? [...values] : [])).rows, async () => {
-    server.closeAllConnections();
-    server.close();
-    await backend.close();
-  });
+  return underTest(
+    await serve(server),
+    count,
+    async (text, values) => (await lite.query<Record<string, unknown>>(text, values ? [...values] : [])).rows,
+    async () => {
+      server.closeAllConnections();
+      server.close();
+      await backend.close();
+    },
+  );
 }
 
 /** Real races. */
@@ -93,12 +109,17 @@ export async function onPostgres(postgres: PostgresServer): Promise<LedgerUnderT
   const backend = postgresBackend(url);
   const server = createBridge(() => backend, { onRequest: () => count.value++ });
   const own = new pg.Pool({ connectionString: url, max: 2 });
-  return underTest(await serve(server), count, async (text, values) => (await own.query(text, values ? [...values] : [])).rows, async () => {
-    server.closeAllConnections();
-    server.close();
-    await own.end();
-    await backend.close();
-  });
+  return underTest(
+    await serve(server),
+    count,
+    async (text, values) => (await own.query(text, values ? [...values] : [])).rows,
+    async () => {
+      server.closeAllConnections();
+      server.close();
+      await own.end();
+      await backend.close();
+    },
+  );
 }
 
 export const newMessage = (content: string, conversation: ConversationId | null, extra: Partial<Accepting> = {}): Accepting => ({
@@ -225,4 +246,3 @@ export async function called(ledger: Ledger, context: StepContext, names: readon
   if (decided.kind !== 'applied') throw new Error(`not decided: ${decided.kind}`);
   return decided.calls;
 }
-

@@ -18,7 +18,7 @@ export function coder(model: CodeModel | null): Agent {
           description: 'Programs, functions, scripts and web pages in Python, TypeScript, HTML. 写程序、函数、脚本、网页。',
           tags: ['code', 'program', 'function', 'python', 'typescript', 'javascript', 'html', '代码', '编程', '程序', '函数'],
           examples: [
-            'write a python program',
+            'write hello world in python',
             'a fibonacci function in typescript',
             'make an html page',
             '帮我写一个python程序',

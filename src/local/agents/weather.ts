@@ -25,7 +25,7 @@ export const weather: Agent = {
         name: 'City weather 城市天气',
         description: 'Sun, rain, heat or cold in a city. 某个城市天气如何，冷不冷，会不会下雨。',
         tags: ['weather', 'forecast', 'temperature', 'rain', '天气', '气温', '下雨'],
-        examples: ['上海天气如何', '天气怎么样', "What's the weather in Paris?", 'Will it rain in London?'],
+        examples: ['上海天气如何', '天气怎么样', '北京会下雨吗', "What's the weather in Paris?", 'Will it rain in London?'],
       },
     ],
   },

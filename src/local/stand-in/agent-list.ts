@@ -2,7 +2,8 @@
 
 import type { KnownAgent } from './match.ts';
 
-const fence = /<agents>([\s\S]*?)<\/agents>/u;
+/** On lines of its own: the rules speak of the fence, too. */
+const fence = /<agents>\n([\s\S]*?)\n<\/agents>/u;
 
 /** A text without its list of agents. */
 export function withoutAgents(text: string): string {

@@ -2,8 +2,8 @@
 
 import { type Language, languageOf } from '../../plan/language.ts';
 import { compose } from './compose.ts';
-import { asksForAbilities, asksForRework, isAnswer, isBrief, isGreeting, isRefusal, isThanks, isVerdict } from './manner.ts';
-import { matches, parts, type QuestionPart } from './match.ts';
+import { asksForAbilities, asksForRework, isAnswer, isBrief, isDismissal, isGreeting, isRefusal, isThanks, isVerdict } from './manner.ts';
+import { type KnownAgent, matches, parts, type QuestionPart } from './match.ts';
 import { progress, report } from './report.ts';
 import type { CompletionRequest } from './request.ts';
 import { type MadeCall, type Scene, sceneOf } from './scene.ts';
@@ -29,8 +29,7 @@ const move = (to: string): Decision => ({ kind: 'call', tool: 'reassign', input:
 
 /** Tools may not be called: only what is known is reported. */
 function forced(scene: Scene, language: Language): Decision {
-  if (scene.calls.length > 0) return text(report(scene, language));
-  return scene.agents.length > 0 ? nobodyCalled(scene, language) : text(smallTalk(scene, language) ?? sentences[language].noAgents);
+  return scene.calls.length > 0 ? text(report(scene, language)) : nobodyCalled(scene, language);
 }
 
 /** The user spoke after the calls: to the agent that asks, unless the words are of something else. */
@@ -39,6 +38,7 @@ function answering(scene: Scene, said: string): Decision {
     .map(lastOf)
     .findLast(({ result: { kind } }) => kind === 'asked' || kind === 'unsure');
   if (!asking) return opening({ ...scene, question: said, said: null, calls: [] }, languageOf(said));
+  if (isDismissal(said) && asking.result.kind === 'asked') return text(sentences[languageOf(said)].left);
   const unsure = asking.result.kind === 'unsure';
   if (scene.moves.includes('new') && !(unsure && isVerdict(said)) && isChangeOfSubject(scene, asking, said)) return move('new');
   const language = languageOf(asking.query);
@@ -57,7 +57,8 @@ function isChangeOfSubject(scene: Scene, asking: MadeCall, said: string): boolea
   const [best] = matches(said, scene.agents);
   if (best?.agent.name === asking.agent) return false;
   if (!isAnswer(said)) return true;
-  return !isBrief(said) && best !== undefined && best.hits > 1;
+  // Who is called by name is meant.
+  return best !== undefined && (said.includes(best.agent.name) || (!isBrief(said) && best.hits > 1));
 }
 
 /** The first look at a question. */
@@ -94,11 +95,15 @@ function ask(part: QuestionPart, language: Language, tried: readonly string[]): 
 function smallTalk({ question, agents }: Scene, language: Language): string | null {
   const own = sentences[language];
   if (isThanks(question)) return own.welcome;
-  if (isGreeting(question)) return `${own.hello}\n${abilities(agents, language)}`;
-  if (asksForAbilities(question)) return `${own.abilities}\n${abilities(agents, language)}`;
+  if (isGreeting(question)) return listed(own.hello, agents, language);
+  if (asksForAbilities(question)) return listed(own.abilities, agents, language);
   return null;
 }
 
 function nobodyCalled(scene: Scene, language: Language): Decision {
-  return text(smallTalk(scene, language) ?? `${sentences[language].nobodyFits}\n${abilities(scene.agents, language)}`);
+  return text(smallTalk(scene, language) ?? listed(sentences[language].nobodyFits, scene.agents, language));
+}
+
+function listed(head: string, agents: readonly KnownAgent[], language: Language): string {
+  return agents.length > 0 ? `${head}\n${abilities(agents, language)}` : sentences[language].noAgents;
 }

@@ -14,9 +14,13 @@ export function isThanks(text: string): boolean {
   return /^(thanks?|thank you( very much| so much)?|thanks a lot|bye|goodbye|谢谢|谢谢你|谢谢您|多谢|再见|拜拜)$/iu.test(trimmed(text));
 }
 
+/** A longer one asks for something particular besides (UTF-16 units). */
+const longestAbilityQuestion = 40;
+
 /** "What can you do?", "who are you?" and the like. */
 export function asksForAbilities(text: string): boolean {
   const words = trimmed(text.replace(/[?？]+\s*$/u, ''));
+  if (words.length > longestAbilityQuestion) return false;
   return (
     /^(help|menu|what (can|do|could) (you|i|we) (do|ask|help)|how can you help|who are you|what are you|which agents|what agents|list (the |all )?agents|what (is|are) (this|your))/iu.test(
       words,
@@ -42,7 +46,7 @@ export function asksForRework(text: string): { readonly asked: boolean; readonly
 const englishAsks =
   /^(?:please\s+|ok(?:ay)?,?\s+|no,?\s+|so,?\s+|and\s+|then\s+|but\s+)*(?:who|whom|whose|what|what's|whats|when|where|why|how|how's|which|is|are|was|were|does|do|did|can|could|will|would|should|shall|tell|show|give|write|make|create|plan|recommend|suggest|find|search|look|explain|describe|translate|shorten|summari[sz]e|compare|help|list|say|run|wait|draw|build|calculate|compute|introduce|check|let's|let|stop|start|try|i need|i want|i'd like|i would like)(?![\p{L}'])/iu;
 const chineseAsks =
-  /谁|什么|怎么|怎样|如何|哪|为何|多少|多久|多大|多远|几[个点号天岁时月年次]|星期几|礼拜几|第几|是不是|能不能|会不会|可不可以|有没有|吗[?？]?$|^(?:那么?|请|麻烦|再|先)*(?:帮我|帮忙|给我|告诉|推荐|介绍|写|讲|说说|说一|查|翻译|画|算|解释|比较|总结|计算|搜|找|列出|规划|安排|做一|运行|让|创建|生成|开发|设计)/u;
+  /谁|什么|怎么|怎样|如何|哪|为何|多少|多久|多大|多远|几[个点号天岁时月年次]|星期几|礼拜几|第几|是不是|能不能|会不会|可不可以|有没有|吗[?？]?$|^(?:那么?|请|麻烦|再|先)*(?:帮我|帮忙|给我|告诉|推荐|介绍|写|讲|说说|说一|查|翻译|画|算|解释|比较|总结|计算|搜|找|列出|规划|安排|做一|运行|让|创建|生成|开发|设计|等[\d一二两三四五六七八九十])|^我[想要](?:学|买|订|找|写|做|听|吃|玩)/u;
 /** Question words that are no question: "anything will do". */
 const anyWillDo = /(都行|都可以|都好|无所谓|随便)$/u;
 
@@ -71,6 +75,13 @@ const longestAnswer = 160;
 /** Whether the text could answer a question that an agent asked: short enough, and not a request by its form. */
 export function isAnswer(text: string): boolean {
   return text.trim().length <= longestAnswer && !isRequest(text);
+}
+
+/** The user no longer wants an answer. */
+export function isDismissal(text: string): boolean {
+  return /^(?:never ?mind|forget (?:it|that)|cancel(?: it| that)?|stop(?: it)?|drop it|算了吧?|取消吧?|不问了|别问了|不用查了)$/iu.test(
+    trimmed(text),
+  );
 }
 
 /** "Leave it": what the service asked to do again is not to be done. */

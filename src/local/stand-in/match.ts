@@ -26,7 +26,7 @@ const strongWeight = 2;
 /** What a light word counts, of its weight. */
 const lightShare = 0.2;
 /** A weak match needs this share of the text's words: one common word in a long text is chance. */
-const weakShare = 0.3;
+const weakShare = 0.25;
 
 /** The agents that a text calls for, best first; empty if none does. */
 export function matches(text: string, agents: readonly KnownAgent[]): readonly Match[] {

@@ -22,12 +22,13 @@ export const sentences = {
   en: {
     hello: 'Hello! You can ask these agents, for example:',
     welcome: 'You are welcome.',
+    left: 'All right, I leave it at that.',
     abilities: 'These agents can help, for example with:',
     noAgents: 'No agent can be reached right now.',
     nobodyFits: 'None of the agents fits this question. They can help, for example, with:',
     cannotRework: (last: string | null) =>
       last === null
-        ? 'There is no earlier answer to work on.'
+        ? 'The stand-in model cannot translate, shorten or compare, and there is no earlier answer.'
         : `The stand-in model cannot translate, shorten or compare. The last answer was:\n\n${last}`,
     block: (agent: string, text: string) => `${agent}: ${text}`,
     failed: (agent: string, text: string) => `${agent} could not do it: ${text}`,
@@ -41,11 +42,12 @@ export const sentences = {
   zh: {
     hello: '你好！您可以向这些智能体提问，例如：',
     welcome: '不客气。',
+    left: '好的，那就先不问了。',
     abilities: '这些智能体可以帮忙，例如：',
     noAgents: '现在没有可用的智能体。',
     nobodyFits: '没有智能体适合回答这个问题。它们可以帮忙的例如：',
     cannotRework: (last: string | null) =>
-      last === null ? '之前还没有可以处理的回答。' : `替身模型不会翻译、缩短或比较。上一个回答是：\n\n${last}`,
+      last === null ? '替身模型不会翻译、缩短或比较，之前也还没有回答。' : `替身模型不会翻译、缩短或比较。上一个回答是：\n\n${last}`,
     block: (agent: string, text: string) => `${agent}：${text}`,
     failed: (agent: string, text: string) => `${agent} 没有完成：${text}`,
     asking: (agent: string, text: string) => `${agent} 还在等待回答：${text}`,

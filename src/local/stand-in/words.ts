@@ -18,36 +18,36 @@ const stopWords = new Set(
 
 /** Verbs that fit any request: they support a match, and never make one. */
 const lightWords = new Set(
-  'ask check create find get give help look make provide read run say show start take tell use write answer reply 写 做 说 讲 查 看 问'
+  'ask check create find get give help look make provide read run say show start take tell use write answer reply recommend suggest 写 做 说 讲 查 看 问 推荐 告诉'
     .split(' ')
     .map(stem),
 );
 
-/** When is not what. */
-const timePhrases = /今天|明天|后天|昨天|今晚|现在|目前|最近|请问/gu;
+/** When it is, and how a question is put, is not what it is about. */
+const emptyPhrases = /今天|明天|后天|昨天|今晚|现在|目前|最近|请问|为什么|什么|怎么样?|怎样|如何|多少|哪里|哪些/gu;
 
 /** Characters that join others without saying what it is about; they part words, as spaces do. */
 const functionCharacters = /[的了吗呢吧啊呀嘛是在我你您他她它们这那有和与及或请帮给把被让要想能会可以不也都就还很个些一来去到对从为]/u;
 
+/** Runs of Chinese characters, and words of other scripts and digits. */
+const runs = /\p{Script=Han}+|(?:(?!\p{Script=Han})[\p{L}\p{N}])+(?:'\p{L}+)?/gu;
+
 /** Distinct words of a text: English stems in lower case, pairs of neighbouring Chinese characters, lone characters. */
 export function wordsOf(text: string): ReadonlySet<string> {
-  const words = new Set<string>();
-  for (const [run] of text
-    .slice(0, maxLength)
-    .toLowerCase()
-    .matchAll(/\p{Script=Han}+|[\p{L}\p{N}]+(?:'\p{L}+)?/gu)) {
-    if (!hasHan(run)) {
-      const word = stem(run);
-      if (!stopWords.has(word) && !stopWords.has(run.replace(/'.*/u, ''))) words.add(word);
-      continue;
-    }
-    for (const piece of run.split(functionCharacters)) {
-      const characters = [...piece];
-      if (characters.length === 1) words.add(piece);
-      for (const [index, next] of characters.slice(1).entries()) words.add(`${characters[index]}${next}`);
-    }
-  }
-  return words;
+  const plain = text.slice(0, maxLength).normalize('NFKC').toLowerCase().replaceAll('’', "'").replace(emptyPhrases, ' ');
+  return new Set((plain.match(runs) ?? []).flatMap((run) => (hasHan(run) ? chineseWords(run) : englishWords(run))));
+}
+
+function englishWords(run: string): readonly string[] {
+  const word = stem(run);
+  return stopWords.has(word) || stopWords.has(run.replace(/'.*/u, '')) ? [] : [word];
+}
+
+function chineseWords(run: string): readonly string[] {
+  return run.split(functionCharacters).flatMap((piece) => {
+    const characters = [...piece];
+    return characters.length === 1 ? characters : characters.slice(1).map((next, index) => `${characters[index]}${next}`);
+  });
 }
 
 /** Whether a word alone may carry a match. */

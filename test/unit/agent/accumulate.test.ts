@@ -3,10 +3,10 @@
 import { StreamResponse } from '@a2a-js/sdk';
 import { legacyPushNotificationToV1StreamResponse } from '@a2a-js/sdk/compat/v0_3';
 import { describe, expect, it } from 'vitest';
-import { accumulate } from '../../../src/agent/accumulate.ts';
+import { accumulate, type Turn } from '../../../src/agent/accumulate.ts';
 import type { AgentEvent } from '../../../src/agent/reply.ts';
 
-const turn = { messageId: 'm-ours', staleFingerprint: null };
+const turn: Turn = { messageId: 'm-ours', staleFingerprint: null };
 
 async function* frames(lines: readonly string[]): AsyncGenerator<StreamResponse> {
   for (const line of lines) {
@@ -17,12 +17,14 @@ async function* frames(lines: readonly string[]): AsyncGenerator<StreamResponse>
   }
 }
 
-async function hear(lines: readonly string[], listening = turn as Parameters<typeof accumulate>[1]): Promise<AgentEvent[]> {
-  return Array.fromAsync(accumulate(frames(lines), listening));
+async function hear(lines: readonly string[], listening = turn): Promise<AgentEvent[]> {
+  const events: AgentEvent[] = [];
+  for await (const event of accumulate(frames(lines), listening)) events.push(event);
+  return events;
 }
 
 /** The events in short: what is bound, the text as one would see it, the reply's state and content. */
-async function summary(lines: readonly string[], listening?: Parameters<typeof accumulate>[1]) {
+async function summary(lines: readonly string[], listening?: Turn) {
   const events = await hear(lines, listening);
   const bound = events.flatMap((event) => (event.kind === 'bound' ? [event.taskId] : []));
   const text = events.flatMap((event) => (event.kind === 'text' ? [event.text] : []));

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { pushSecret } from '../../../src/agent/push.ts';
-import { receivePush } from '../../../src/agent/webhook.ts';
+import { type PushWorld, receivePush } from '../../../src/agent/webhook.ts';
 import { Fault } from '../../../src/fault.ts';
 
 const key = 'a key of the service';
@@ -10,12 +10,10 @@ const call = '01900000-0000-7000-8000-000000000001';
 const secret = await pushSecret(key, call);
 const body = JSON.stringify({ task: { id: 't1', status: { state: 'TASK_STATE_COMPLETED' } } });
 
-type PushWorld = Parameters<typeof receivePush>[0];
-
 /** A world of these ports alone, that notes what it is asked in order. */
 function world(poke: () => 'poked' | 'due' | null): { readonly asked: string[]; readonly world: PushWorld } {
   const asked: string[] = [];
-  const ports: unknown = {
+  const ports: PushWorld = {
     settings: { pushSecret: key },
     log: () => undefined,
     ledger: {
@@ -29,7 +27,7 @@ function world(poke: () => 'poked' | 'due' | null): { readonly asked: string[]; 
       kick: async (name: string) => void asked.push(`kick ${name}`),
     },
   };
-  return { asked, world: ports as PushWorld };
+  return { asked, world: ports };
 }
 
 function notification(content: string, token = secret): Request {

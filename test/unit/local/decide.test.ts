@@ -22,6 +22,9 @@ describe('a new question', () => {
     ['明天伦敦会下雨吗？', 'weather'],
     ["What's the weather in New York?", 'weather'],
     ['how is the weather', 'weather'],
+    ['谁是美国总统', 'people'],
+    ['用typescript写一个斐波那契函数', 'coder'],
+    ['北京今天会下雨吗', 'weather'],
     ['曹操是谁', 'people'],
     ['介绍一下爱因斯坦', 'people'],
     ['Who was Julius Caesar?', 'people'],
@@ -50,6 +53,8 @@ describe('a new question', () => {
     '你几岁了？',
     'write a poem about love',
     '讲个笑话',
+    '天空为什么是蓝色的',
+    'recommend a good movie',
   ])('%s fits nobody: it says so, and lists who can help with examples', (question) => {
     const said = decided([question]);
     expect(said).toMatch(/None of the agents fits|没有智能体适合/u);
@@ -95,6 +100,7 @@ describe('a question in two parts', () => {
     ['上海天气如何，然后介绍一下曹操', 'weather < 上海天气如何', '介绍一下曹操'],
     ["What's the weather in Paris and who was Ada Lovelace?", "weather < What's the weather in Paris", 'who was Ada Lovelace?'],
     ['Tell me the weather in Rome, and then plan a trip to Beijing', 'weather < Tell me the weather in Rome', 'plan a trip to Beijing'],
+    ['先等3秒，然后告诉我上海天气', 'slow < 等3秒', '告诉我上海天气'],
     ['曹操是谁？上海天气如何？', 'people < 曹操是谁', '上海天气如何？'],
   ])('%s: first the one, then the other, then both answers', (question, first, second) => {
     expect(decided([question])).toBe(first);
@@ -178,7 +184,9 @@ describe('while an agent of this question waits for an answer', () => {
     ['上海的天气怎么样', '上海的天气怎么样'],
     ['是的', '天气如何：是的'],
     ['不用', '天气如何：不用'],
-    ['3', '3天气如何'],
+    ['3', '天气如何：3'],
+    ['我住在成都', '成都天气如何'],
+    ['不知道', '天气如何：不知道'],
     ['明天下午三点', '明天下午三点天气如何'],
     ['随便哪里都行', '随便哪里都行天气如何'],
   ])('%s answers it with one complete sentence', (said, query) => {
@@ -219,6 +227,8 @@ describe('while an agent of this question waits for an answer', () => {
     'how do I get a visa for Japan?',
     'translate that into French',
     'I need a fibonacci function in typescript',
+    'flaky fail',
+    '等10秒',
     '为什么天空是蓝色的',
   ])('%s is a change of subject', (said) => {
     expect(decided([...waiting, said], { own: { q1: 'weather' } })).toBe('reassign new');
@@ -226,6 +236,10 @@ describe('while an agent of this question waits for an answer', () => {
 
   it('thousands of characters are no answer', () => {
     expect(decided([...waiting, 'x'.repeat(5000)], { own: { q1: 'weather' } })).toBe('reassign new');
+  });
+
+  it.each(['算了', '取消', 'never mind'])('%s ends the question', (said) => {
+    expect(decided([...waiting, said], { own: { q1: 'weather' } })).toMatch(/^(好的，那就先不问了。|All right, I leave it at that.)$/u);
   });
 
   it('a message that cannot be moved goes to the agent that asks', () => {
