@@ -65,7 +65,7 @@ export async function* accumulate(source: AsyncIterable<a2a.StreamResponse>, tur
       case 'task': {
         const task = payload.value;
         for (const id of messageIdsOf(task)) messageIds.add(id);
-        if (isStale(task.status) && !messageIds.has(turn.messageId)) return [];
+        if (isStale(task.status)) return [];
         status = task.status;
         return [...task.artifacts.map((artifact) => take(artifact, false)), ...turnMessages(task, turn.messageId).map(hear)];
       }

@@ -66,13 +66,15 @@ export async function claim(db: Database, id: IntentionId, by: RunnerName, sourc
           'messages', (select jsonb_agg(to_jsonb(m) order by m.seq) from message m where m.conversation_id = i.conversation_id and ${belongs(sql`m`, sql`i.id`)}),
           'history', (select jsonb_agg(to_jsonb(h) order by h.seq) from (select m.* from message m
             where m.conversation_id = i.conversation_id and m.role in ('user', 'assistant') and coalesce(m.moved_to, m.intention_id) <> i.id
-              and m.seq < (select max(u.seq) from message u where u.conversation_id = i.conversation_id and ${belongs(sql`u`, sql`i.id`)})
+              and (m.role = 'assistant'
+                or m.seq < (select max(u.seq) from message u where u.conversation_id = i.conversation_id and ${belongs(sql`u`, sql`i.id`)}))
             order by m.seq desc limit ${historyRows}) h),
           'calls', (select jsonb_agg(${callJson(sql`q`)} order by q.step, q.ord) from call q where q.intention_id = i.id),
           'questions', (select jsonb_agg(jsonb_build_object('call_id', q.id, 'intention_id', q.intention_id, 'agent', q.agent, 'kind', q.state,
               'content', (select m.content from message m where m.call_id = q.id and m.type in ('input_required', 'auth_required')),
               'query', (select m.content from message m where m.call_id = q.id and m.type = 'query')) order by q.created_at, q.ord)
-            from call q where q.conversation_id = i.conversation_id and q.state in (${question})),
+            from call q join intention a on a.id = q.intention_id
+            where q.conversation_id = i.conversation_id and q.state in (${question}) and (a.id = i.id or a.status in ('input_required', 'auth_required'))),
           'contexts', (select jsonb_agg(jsonb_build_object('agent_id', f.agent_id, 'context_id', f.context_id, 'task_id', f.task_id)) from (
             select distinct on (q.agent_id) q.agent_id, q.context_id, q.task_id from call q
             where q.conversation_id = i.conversation_id and q.context_id is not null and q.state in ('completed', 'failed', 'canceled', 'rejected')

@@ -39,6 +39,11 @@ export function startChild({ name, args, env, onLine }: ChildOptions): Child {
     });
   }
   const unguard = guard(child);
+  child.once('exit', (code, signal) => {
+    lines.push(`(${signal ?? `exit code ${code}`})`);
+    // What it started has nobody else to end it.
+    signalGroup(child, 'SIGKILL');
+  });
   const ended = new Promise<void>((resolve) => {
     child.once('close', () => resolve());
     child.once('error', (error) => {
@@ -51,7 +56,7 @@ export function startChild({ name, args, env, onLine }: ChildOptions): Child {
     lines: () => [...lines],
     ended,
     stop: async () => {
-      signalGroup(child, 'SIGTERM');
+      if (child.exitCode === null && child.signalCode === null) signalGroup(child, 'SIGTERM');
       const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), stopTimeoutMs);
       await ended;
       clearTimeout(timer);
@@ -60,12 +65,12 @@ export function startChild({ name, args, env, onLine }: ChildOptions): Child {
 }
 
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  if (child.pid === undefined) return;
   try {
     if (process.platform === 'win32') child.kill(signal);
     else process.kill(-child.pid, signal);
   } catch {
-    // It ended a moment ago.
+    // There is nobody left in it.
   }
 }
 
@@ -99,6 +104,5 @@ export function startServer(options: ChildOptions, signal: AbortSignal): Server 
     },
   });
   signal.addEventListener('abort', () => listening.resolve(null));
-  child.ended.then(() => listening.resolve(null));
-  return { child, url: listening.promise };
+  return { child, url: Promise.race([listening.promise, child.ended.then(() => null)]) };
 }

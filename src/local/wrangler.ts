@@ -56,7 +56,7 @@ export async function startWorker({ port, folder, plain, secrets, onLine }: Work
       ...['--test-scheduled', '--log-level', 'warn', '--show-interactive-dev-session=false'],
       ...Object.entries(plain).flatMap(([key, value]) => ['--var', `${key}:${value}`]),
     ],
-    env: { ...process.env, ...quiet },
+    env: { ...process.env, ...quiet, WRANGLER_LOG_PATH: join(folder.path, 'wrangler.log') },
     onLine,
   });
 }

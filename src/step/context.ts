@@ -41,7 +41,7 @@ export interface StepContext {
   readonly history: readonly Message[];
   /** This intention's calls, in the order of their making. */
   readonly calls: readonly Call[];
-  /** Every open question of the conversation, oldest first. */
+  /** The open questions of this intention and of every parked one of the conversation, oldest first. */
   readonly questions: readonly OpenQuestion[];
   readonly freeContexts: readonly FreeContext[];
   /** Enabled agents of the configured sources. */

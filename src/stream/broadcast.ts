@@ -67,7 +67,7 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
   const bytesOf = (text: string): Uint8Array => encoder.encode(text);
   let news = Promise.withResolvers<void>();
   let catchingUp: Promise<void> | null = null;
-  let gapTimer: ReturnType<typeof setTimeout> | null = null;
+  let gapWatched = false;
 
   const announce = () => {
     news.resolve();
@@ -201,9 +201,10 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
     publish(events) {
       const { show: shown, held } = state.publish(events);
       show(shown);
-      if (state.gap() !== null) {
-        gapTimer ??= setTimeout(() => {
-          gapTimer = null;
+      if (state.gap() !== null && !gapWatched) {
+        gapWatched = true;
+        setTimeout(() => {
+          gapWatched = false;
           if (state.gap() !== null) void catchUp();
         }, gapPatienceMs);
       }

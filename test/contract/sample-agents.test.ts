@@ -6,6 +6,7 @@ import { SendMessageRequest, type StreamResponse, type Task, TaskState } from '@
 import { type Client, ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type SampleName, startAgent } from '../../src/local/agents/start.ts';
+import { type ModelWrite, startModelServer } from '../support/model-server.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -217,6 +218,22 @@ describe('sample agents', () => {
     expect(artifactText(await task(client, question))).toMatch(answer);
   });
 
+  it('coder writes what its model streams, file by file', async () => {
+    const text = 'Here you are.\nFile: src/a.py\n```python\nprint(1)\n\nprint(2)\n```\n\nFile: notes.md\n```\n# b\n```';
+    const client = await coderWith(text.match(/[\s\S]{1,7}/gu) ?? []);
+    const done = await task(client, 'two files please');
+    const raw = done.artifacts.flatMap(({ parts }) => parts.filter((part) => part.content?.$case === 'raw'));
+    expect(raw.map((part) => [part.filename, part.content?.$case === 'raw' && Buffer.from(part.content.value).toString()])).toEqual([
+      ['src/a.py', 'print(1)\n\nprint(2)\n'],
+      ['notes.md', '# b\n'],
+    ]);
+  });
+
+  it('coder says so when its model writes no file', async () => {
+    const failed = await task(await coderWith(['I would rather not.']), 'two files please');
+    expect([failed.status?.state, statusText(failed)]).toEqual([TaskState.TASK_STATE_FAILED, 'the language model wrote no program']);
+  });
+
   it('serve their card at both well-known paths, for a minute', async () => {
     const url = await agent('people');
     for (const path of ['.well-known/agent-card.json', '.well-known/agent.json']) {
@@ -239,6 +256,17 @@ describe('sample agents', () => {
     expect(response.status).toBe(413);
   });
 });
+
+async function coderWith(deltas: readonly string[]): Promise<Client> {
+  const chunk = (delta: object, finish_reason: string | null = null) =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 0, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+  const writes: ModelWrite[] = [...deltas.map((content) => chunk({ content })), chunk({}, 'stop'), 'data: [DONE]\n\n'];
+  const server = await startModelServer(() => ({ status: 200, writes }));
+  closers.push(server.close);
+  const served = await startAgent('coder', { model: { apiKey: 'any', baseUrl: server.url, name: 'm' } });
+  closers.push(served.close);
+  return connect(served.url);
+}
 
 async function pushReceiver() {
   const received: { readonly body: string; readonly token: string | undefined }[] = [];

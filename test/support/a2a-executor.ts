@@ -49,10 +49,9 @@ export function scriptedExecutor(): AgentExecutor & { release(): void } {
             metadata: undefined,
           }),
         );
-      if (!task) {
-        const fresh = { id: taskId, contextId, status: { state: 'TASK_STATE_SUBMITTED' }, history: [a2a.Message.toJSON(userMessage)] };
-        bus.publish(AgentEvent.task(a2a.Task.fromJSON(fresh)));
-      }
+      // Each turn must begin with the task; that of a second turn still has the status of the first.
+      const fresh = { id: taskId, contextId, status: { state: 'TASK_STATE_SUBMITTED' }, history: [a2a.Message.toJSON(userMessage)] };
+      bus.publish(AgentEvent.task(task ?? a2a.Task.fromJSON(fresh)));
       if (text.startsWith('echo')) artifact(userMessage.parts);
       else if (text === 'travel') {
         status(TASK_STATE_WORKING, '先去故宫');

@@ -26,13 +26,14 @@ export type Answering = (request: Request, response: ServerResponse) => Promise<
 export async function serve(answer: Answering): Promise<Site> {
   const requests: Site['requests'][number][] = [];
   const server = createServer((incoming, response) => {
-    void read(incoming).then(async (body) => {
+    const answered = read(incoming).then(async (body) => {
       const headers = new Headers(Object.entries(incoming.headersDistinct).map(([name, values]) => [name, (values ?? []).join(', ')]));
       const method = incoming.method ?? 'GET';
       requests.push({ method, path: incoming.url ?? '/', headers, body });
       const hasBody = method !== 'GET' && method !== 'HEAD';
       await answer(new Request(`http://127.0.0.1${incoming.url}`, { method, headers, ...(hasBody ? { body } : {}) }), response);
     });
+    answered.catch(() => response.destroy());
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const address = server.address();

@@ -13,8 +13,8 @@ export interface CodeModel {
 
 /** A page of code takes a model well under a minute; the rest is for slow ones. */
 const totalMs = 120_000;
-/** A model that runs wild is stopped here. */
-const maxFiles = 20;
+/** UTF-16 units of one answer: a model that runs wild is stopped here. */
+const maxLength = 500_000;
 
 const instructions = `You write small, complete programs. Answer with files alone, each in exactly this form:
 File: <name with extension>
@@ -22,9 +22,10 @@ File: <name with extension>
 <content>
 \`\`\``;
 
-const block = /^File:[ \t]*(\S[^\n]*)\n+```[^\n]*\n([\s\S]*?)\n?^```[ \t]*$/gmu;
+/** With the line break behind the closing fence: what stands at the end may go on. */
+const block = /^File:[ \t]*(\S[^\n]*)\n+```[^\n]*\n([\s\S]*?)\n?^```[ \t]*\n/mu;
 
-/** Throws what the model's server or the network throws, or an Error if no file came. */
+/** Throws what the model's server or the network throws, or an Error if the answer broke off or held no file. */
 export async function* writeFiles(model: CodeModel, question: string, signal: AbortSignal): AsyncGenerator<WrittenFile> {
   const provider = createOpenAI({ apiKey: model.apiKey, baseURL: model.baseUrl });
   const { stream } = streamText({
@@ -36,18 +37,24 @@ export async function* writeFiles(model: CodeModel, question: string, signal: Ab
     abortSignal: signal,
     onError: () => {},
   });
-  let text = '';
+  let rest = '';
+  let length = 0;
   let count = 0;
   for await (const part of stream) {
     if (part.type === 'error') throw part.error;
     if (part.type === 'abort') throw new Error('the model did not finish in time');
-    if (part.type === 'finish') text += '\n';
-    else if (part.type === 'text-delta') text += part.text;
-    else continue;
-    const whole = part.type === 'finish' ? text : text.slice(0, text.lastIndexOf('\n') + 1);
-    const found = [...whole.matchAll(block)].slice(count, maxFiles);
-    for (const [, name = 'file.txt', content = ''] of found) yield written(name.replaceAll('`', '').trim(), `${content}\n`);
-    count += found.length;
+    if (part.type === 'finish' && part.finishReason !== 'stop') throw new Error(`the model broke off: ${part.finishReason}`);
+    if (part.type !== 'finish' && part.type !== 'text-delta') continue;
+    const added = part.type === 'finish' ? '\n' : part.text;
+    rest += added;
+    length += added.length;
+    if (length > maxLength) throw new Error('the model wrote too much');
+    for (let found = block.exec(rest); found; found = block.exec(rest)) {
+      const [whole, name = '', content = ''] = found;
+      rest = rest.slice(found.index + whole.length);
+      count += 1;
+      yield written(name.replaceAll('`', '').trim(), `${content}\n`);
+    }
   }
   if (count === 0) throw new Error('the model wrote no file');
 }

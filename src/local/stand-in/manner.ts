@@ -14,22 +14,15 @@ export function isThanks(text: string): boolean {
   return /^(thanks?|thank you( very much| so much)?|thanks a lot|bye|goodbye|谢谢|谢谢你|谢谢您|多谢|再见|拜拜)$/iu.test(trimmed(text));
 }
 
-/** A longer one asks for something particular besides (UTF-16 units). */
-const longestAbilityQuestion = 40;
+const englishAbilities =
+  /^(?:help(?: me)?|menu|what (?:can|do|could) (?:you|i|we) (?:do|ask|help)(?: (?:for|with|me|us|here|you))*|how can you help(?: me| us)?|who are you|what are you|(?:which|what) agents(?: (?:are there|do you have|can help))?|list (?:the |all |your )?agents|what(?:'s| is) your name)$/iu;
+const chineseAbilities =
+  /^(?:请问)?(?:(?:你们?|您|这里)(?:都|现在)?(?:能|会|可以)(?:够)?(?:为我|帮我|给我|替我)?(?:做|干|帮|回答|问)(?:些|点|我)?(?:什么|啥|哪些)(?:事|事情|问题|忙)?(?:吗|呢|啊)?|(?:你们?|您)是谁|(?:你们?|您|这里)?(?:都)?有(?:哪些|什么|啥)(?:智能体|代理|功能|用)|帮助|怎么用)$/u;
 
-/** "What can you do?", "who are you?" and the like. */
+/** "What can you do?", "who are you?" and the like, and nothing besides. */
 export function asksForAbilities(text: string): boolean {
   const words = trimmed(text.replace(/[?？]+\s*$/u, ''));
-  if (words.length > longestAbilityQuestion) return false;
-  return (
-    /^(help|menu|what (can|do|could) (you|i|we) (do|ask|help)|how can you help|who are you|what are you|which agents|what agents|list (the |all )?agents|what (is|are) (this|your))/iu.test(
-      words,
-    ) ||
-    (words.length <= 20 &&
-      /(你|您|这里).{0,6}(能|会|可以).{0,4}(做|干|帮|回答|问).{0,6}|你是谁|您是谁|有(哪些|什么)(智能体|代理|功能)|^帮助$|怎么用/u.test(
-        words,
-      ))
-  );
+  return englishAbilities.test(words) || chineseAbilities.test(words);
 }
 
 /** "Translate that", "shorten it", "compare the two": work on what was said before. */
@@ -44,7 +37,7 @@ export function asksForRework(text: string): { readonly asked: boolean; readonly
 }
 
 const englishAsks =
-  /^(?:please\s+|ok(?:ay)?,?\s+|no,?\s+|so,?\s+|and\s+|then\s+|but\s+)*(?:who|whom|whose|what|what's|whats|when|where|why|how|how's|which|is|are|was|were|does|do|did|can|could|will|would|should|shall|tell|show|give|write|make|create|plan|recommend|suggest|find|search|look|explain|describe|translate|shorten|summari[sz]e|compare|help|list|say|run|wait|draw|build|calculate|compute|introduce|check|let's|let|stop|start|try|i need|i want|i'd like|i would like)(?![\p{L}'])/iu;
+  /^(?:please\s+|ok(?:ay)?,?\s+|no,?\s+|so,?\s+|and\s+|then\s+|but\s+)*(?:who|whom|whose|what|what's|whats|when|where|why|how|how's|which|(?:is|are|was|were|does|do|did|can|could|will|would|should|shall)\s+(?:you|i|we|it|he|she|they|there|this|that|the|my|your)|tell|show|give|write|make|create|plan|recommend|suggest|find|search|look|explain|describe|translate|shorten|summari[sz]e|compare|help|list|say|run|wait|draw|build|calculate|compute|introduce|check|let's|let|stop|start|try|i need|i want|i'd like|i would like)(?![\p{L}'])/iu;
 const chineseAsks =
   /谁|什么|怎么|怎样|如何|哪|为何|多少|多久|多大|多远|几[个点号天岁时月年次]|星期几|礼拜几|第几|是不是|能不能|会不会|可不可以|有没有|吗[?？]?$|^(?:那么?|请|麻烦|再|先)*(?:帮我|帮忙|给我|告诉|推荐|介绍|写|讲|说说|说一|查|翻译|画|算|解释|比较|总结|计算|搜|找|列出|规划|安排|做一|运行|让|创建|生成|开发|设计|等[\d一二两三四五六七八九十])|^我[想要](?:学|买|订|找|写|做|听|吃|玩)/u;
 /** Question words that are no question: "anything will do". */

@@ -72,12 +72,15 @@ export interface QuestionPart {
 const joints =
   /(?:[，,；;。？?！!.]\s*)?(?:然后再|然后|接着|并且|而且|另外|还有|同时|以及|再|并|和)|[，,；;。？?！!.]\s+(?:and\s+)?(?:then\s+|also\s+)?|[，；。？！]|\s+and\s+(?:then\s+|also\s+)?|\s+then\s+/giu;
 
+/** A question has a handful; a long senseless text may have thousands. */
+const maxJoints = 12;
+
 /**
  * The parts of a question that different agents answer: it is parted at a joining word if both sides are requests of
  * their own for different agents. Empty: no agent fits. A question for one agent stays whole.
  */
 export function parts(question: string, agents: readonly KnownAgent[]): readonly QuestionPart[] {
-  for (const joint of question.slice(0, 2000).matchAll(joints)) {
+  for (const joint of [...question.matchAll(joints)].slice(0, maxJoints)) {
     const left = part(question.slice(0, joint.index), agents);
     const rest = question.slice(joint.index + joint[0].length);
     const right = part(rest, agents);

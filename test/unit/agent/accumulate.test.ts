@@ -130,8 +130,6 @@ describe('accumulate', () => {
       resumed,
     );
     expect(heard).toEqual({ bound: ['t1'], text: ['hot'], replies: ['completed: hot'] });
-    const again = `{"task":{"id":"t1","contextId":"c1",${old},"history":[{"messageId":"m-answer","role":"ROLE_USER","parts":[]}]}}`;
-    expect((await summary([again], resumed)).replies).toEqual(['input_required: where?']);
   });
 
   it('goes on after states and frames it does not know', async () => {

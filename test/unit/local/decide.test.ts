@@ -22,6 +22,9 @@ describe('a new question', () => {
     ['明天伦敦会下雨吗？', 'weather'],
     ["What's the weather in New York?", 'weather'],
     ['how is the weather', 'weather'],
+    ['help me write a python program', 'coder'],
+    ['你能帮我写一个python程序吗？', 'coder'],
+    ['what can I do in Beijing?', 'travel'],
     ['谁是美国总统', 'people'],
     ['用typescript写一个斐波那契函数', 'coder'],
     ['北京今天会下雨吗', 'weather'],
@@ -65,7 +68,7 @@ describe('a new question', () => {
     expect(decided([greeting])).toMatch(/^(Hello|你好)/u);
   });
 
-  it.each(['what can you do?', '你能做什么？', '你会做什么', 'who are you?', 'help', '你是谁'])(
+  it.each(['what can you do?', '你能做什么？', '你会做什么', 'who are you?', 'help', '你是谁', '你能帮我做什么', 'What can I ask you?'])(
     '%s is answered with a list of the agents',
     (question) => {
       expect(decided([question])).toMatch(/^(These agents can help|这些智能体可以帮忙)[\s\S]*- weather/u);
@@ -86,6 +89,7 @@ describe('a new question', () => {
   it('of thousands of senseless characters is answered quickly', () => {
     const start = performance.now();
     expect(decided(['x?!zq '.repeat(1000)])).toMatch(/^None of the agents fits/u);
+    expect(decided(['呜，嗡。'.repeat(1250)])).toMatch(/^没有智能体适合/u);
     expect(decided(['嗡'.repeat(5000)])).toMatch(/^没有智能体适合/u);
     expect(performance.now() - start).toBeLessThan(1000);
   });
@@ -203,7 +207,7 @@ describe('while an agent of this question waits for an answer', () => {
     ['no thanks', "how's the weather: no thanks"],
     ['2026-05-01', "how's the weather: 2026-05-01"],
     ['5 seconds', "how's the weather: 5 seconds"],
-    ['John Smith', "how's the weather: John Smith"],
+    ['Will Smith', "how's the weather: Will Smith"],
     ['the small town where my mother was born', "how's the weather: the small town where my mother was born"],
   ])('%s answers it with question and answer', (said, query) => {
     expect(decided([...waitingInEnglish, said], { own: { q1: 'weather' } })).toBe(`weather < ${query} (q1)`);
