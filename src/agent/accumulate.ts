@@ -1,7 +1,7 @@
 // Folds the events of one stream into what the caller hears: the task's id, text as it comes, and the reply. Pure.
 
 import * as a2a from '@a2a-js/sdk';
-import { cut } from './clean.ts';
+import { cut, usableId } from './clean.ts';
 import { maxText, needsBreak, textOf } from './part.ts';
 import { type AgentEvent, messageIdsOf, messageReply, replyState, statusFingerprint, turnMessages, viewReply } from './reply.ts';
 
@@ -89,9 +89,9 @@ export async function* accumulate(source: AsyncIterable<a2a.StreamResponse>, tur
       yield { kind: 'reply', reply };
       return;
     }
-    const id = payload.$case === 'task' ? payload.value.id : payload.value.taskId;
-    contextId = payload.value.contextId || contextId;
-    if (taskId === null && id) {
+    const id = usableId(payload.$case === 'task' ? payload.value.id : payload.value.taskId);
+    contextId = usableId(payload.value.contextId) ?? contextId;
+    if (taskId === null && id !== null) {
       taskId = id;
       yield { kind: 'bound', taskId, contextId };
     }

@@ -10,6 +10,14 @@ export function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed();
 }
 
+/** UTF-16 units of an id that a stranger gave: all that we know are UUIDs or a little longer. */
+const maxId = 256;
+
+/** An id is sent back exactly or not at all: one that could not be stored as it is counts as none. */
+export function usableId(id: string | undefined): string | null {
+  return id !== undefined && id !== '' && id.length <= maxId && storable(id) === id ? id : null;
+}
+
 /** The first `max` UTF-16 units, without half a character at the end. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;

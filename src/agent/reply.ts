@@ -3,7 +3,7 @@
 import * as a2a from '@a2a-js/sdk';
 import { z } from 'zod';
 import type { FilePart, Json, Part } from '../intention/message.ts';
-import { cut, storable, storableJson } from './clean.ts';
+import { cut, storableJson, usableId } from './clean.ts';
 import { joinLines, maxText, readParts, type Said, textOf } from './part.ts';
 
 /** A part as it came over the wire: bytes are not yet in the file table. */
@@ -50,8 +50,8 @@ export interface TaskView {
 /** A snapshot's reply to the message that we sent as `messageId`. */
 export function taskReply(task: a2a.Task, messageId: string): AgentReply {
   return viewReply({
-    taskId: task.id || null,
-    contextId: task.contextId || null,
+    taskId: usableId(task.id),
+    contextId: usableId(task.contextId),
     status: task.status,
     artifacts: task.artifacts,
     messages: turnMessages(task, messageId),
@@ -92,10 +92,10 @@ export function messageReply(message: a2a.Message): AgentReply {
   const said: Said = { kind: 'message', parts: message.parts };
   return {
     taskId: null,
-    contextId: message.contextId || null,
+    contextId: usableId(message.contextId),
     state: 'completed',
     ...contentOf([said], false),
-    fingerprint: ['message', message.messageId, hash(textOf(said))].join(' '),
+    fingerprint: ['message', usableId(message.messageId) ?? '', hash(textOf(said))].join(' '),
     messageIds: [],
   };
 }
@@ -131,7 +131,7 @@ export function replyState(state: a2a.TaskState | undefined): ReplyState {
 export function statusFingerprint(status: a2a.TaskStatus | undefined): string {
   const message = status?.message;
   const text = message ? textOf({ kind: 'message', parts: message.parts }) : '';
-  return [replyState(status?.state), storable(status?.timestamp ?? ''), storable(message?.messageId ?? ''), hash(text)].join(' ');
+  return [replyState(status?.state), usableId(status?.timestamp) ?? '', usableId(message?.messageId) ?? '', hash(text)].join(' ');
 }
 
 /** What the agent said after our message, and in the status; a history without our message tells nothing of this turn. */
@@ -144,7 +144,7 @@ export function turnMessages(task: a2a.Task, messageId: string): readonly a2a.Me
 }
 
 export function messageIdsOf(task: a2a.Task): readonly string[] {
-  return task.history.map((message) => storable(message.messageId)).filter((id) => id !== '');
+  return task.history.map(({ messageId }) => usableId(messageId)).filter((id) => id !== null);
 }
 
 function isQuestion(state: a2a.TaskState | undefined): boolean {

@@ -3,7 +3,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { openStates, questionStates } from '../intention/call.ts';
 import { terminalStatuses } from '../intention/intention.ts';
-import { leaseMs, planningMs, questionMs } from '../intention/limits.ts';
+import { leaseMs, planningMs, questionMs, signInLookMs } from '../intention/limits.ts';
 import { words } from './database.ts';
 
 export const open = words(openStates);
@@ -14,6 +14,7 @@ const interval = (ms: number): SQL => sql.raw(`interval '${ms} milliseconds'`);
 export const planningTime = interval(planningMs);
 export const lease = interval(leaseMs);
 export const questionTime = interval(questionMs);
+export const signInLook = interval(signInLookMs);
 
 /**
  * First statement of every writing rule. All writes of a conversation are serial behind this lock, and the snapshot of

@@ -6,7 +6,7 @@ import type { IntentionStatus } from '../intention/intention.ts';
 import type { Observed, RunnerName } from '../world.ts';
 import type { Database } from './database.ts';
 import { insertRows } from './decide.ts';
-import { belongs, busy, lease, lock, open, promote, question, questionTime } from './fragments.ts';
+import { belongs, busy, lease, lock, open, promote, question, questionTime, signInLook } from './fragments.ts';
 import { type MessageRow, messageFrom } from './rows.ts';
 import { promotedNow } from './stop.ts';
 
@@ -30,7 +30,7 @@ export async function observe(db: Database, call: Call, closing: Closing): Promi
     sql`with closed as (
         update call q set state = ${closing.state}, task_id = coalesce(${closing.taskId}, q.task_id), context_id = coalesce(${closing.contextId}, q.context_id),
           fingerprint = ${closing.fingerprint}, error = ${closing.error}, lease_by = null, lease_until = null,
-          wake_at = ${closing.state === 'auth_required' ? sql`now() + interval '30 seconds'` : sql`null`},
+          wake_at = ${closing.state === 'auth_required' ? sql`now() + ${signInLook}` : sql`null`},
           deadline = case when ${asks} then now() + ${questionTime} else q.deadline end, updated_at = now()
         where q.id = ${call.id}::uuid and (q.state in (${open}) or (q.state in ('auth_required', 'unknown') and q.state <> ${closing.state}))
         returning q.id, q.intention_id, q.attempts),

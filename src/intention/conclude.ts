@@ -123,14 +123,10 @@ export function conclude(call: Call, heard: Heard, id: MessageId): Closing | nul
 }
 
 /**
- * Whether a looked-up snapshot may still be that of the turn before our answer: equal to what was seen then, our
- * message not yet in its history, and the send is young.
+ * Whether a looked-up snapshot may still be that of the turn before our answer: it looks exactly as then, timestamp
+ * included, and the send is young. That our message is in the history already proves nothing: servers store it before
+ * the status moves.
  */
 export function isStale(call: Call, reply: AgentReply, nowMs: number): boolean {
-  return (
-    call.staleFingerprint !== null &&
-    reply.fingerprint === call.staleFingerprint &&
-    !reply.messageIds.includes(call.messageId) &&
-    nowMs - (call.sentAtMs ?? nowMs) < staleAfterMs
-  );
+  return call.staleFingerprint !== null && reply.fingerprint === call.staleFingerprint && nowMs - (call.sentAtMs ?? nowMs) < staleAfterMs;
 }

@@ -26,6 +26,8 @@ export const readStreamMs = 12 * minute;
 export const alarmMs = 14 * minute;
 /** One GetTask or CancelTask. */
 export const lookMs = 20 * second;
+/** A task that waits for a sign-in is looked up after this, and then as one at work. */
+export const signInLookMs = 30 * second;
 /** An equal snapshot of a resumed task counts as news when the send is this old. */
 export const staleAfterMs = 30 * second;
 /** A send without a task id, whose reader died, waits this long for a push before its outcome counts as unknown. */

@@ -3,6 +3,7 @@
 import http from 'node:http';
 import * as z from 'zod';
 import type { Ask, Backend, Result } from './backend.ts';
+import { parseJson } from './json.ts';
 import { parameterText } from './parameter-text.ts';
 
 /** As much as a file of 10 MiB takes in hex, with room. */
@@ -153,14 +154,6 @@ async function readBody(request: http.IncomingMessage): Promise<string | null> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
-}
-
-function parseJson(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return null;
-  }
 }
 
 function databaseOf(header: string | readonly string[] | undefined): string | null {

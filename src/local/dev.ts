@@ -2,8 +2,9 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+import { languageOf } from './language.ts';
 import { type Options, readOptions } from './options.ts';
-import { languageOf, sentences } from './sentences.ts';
+import { sentences } from './sentences.ts';
 import { start } from './start.ts';
 
 const say = sentences[languageOf(process.env)];

@@ -2,9 +2,13 @@
 
 import * as z from 'zod';
 import type { Settings } from '../world.ts';
+import { cappedText } from './capped-text.ts';
+import { parseJson } from './json.ts';
 
 /** A model that takes longer for one line is too slow to plan with. */
 const timeoutMs = 20_000;
+/** One tool call takes a kilobyte; a web page in its place need not be read to its end. */
+const maxBytes = 256 * 1024;
 
 export type ModelState =
   | { readonly kind: 'ready' | 'key_refused' | 'unknown' | 'no_tools' | 'silent' | 'unreachable' | 'not_compatible' | 'overloaded' }
@@ -38,7 +42,7 @@ export async function checkModel(model: Settings['model']): Promise<ModelState> 
       body: JSON.stringify({ model: model.name, ...request }),
       signal: AbortSignal.timeout(timeoutMs),
     });
-    return judge(response.status, await response.text(), model.name);
+    return judge(response.status, await cappedText(response, maxBytes), model.name);
   } catch (thrown) {
     return { kind: thrown instanceof Error && thrown.name === 'TimeoutError' ? 'silent' : 'unreachable' };
   }
@@ -53,12 +57,4 @@ function judge(status: number, body: string, model: string): ModelState {
   const parsed = completion.safeParse(parseJson(body));
   if (!parsed.success) return { kind: 'not_compatible' };
   return { kind: parsed.data.choices.some(({ message }) => message.tool_calls?.length) ? 'ready' : 'no_tools' };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -2,6 +2,8 @@
 
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
+import { cappedText } from './capped-text.ts';
+import { parseJson } from './json.ts';
 import { freePort } from './ports.ts';
 import { type Server, startServer } from './processes.ts';
 
@@ -9,6 +11,7 @@ const names = ['helloworld', 'travel', 'weather', 'people', 'coder', 'slow', 'fl
 /** The first one's; the others follow. Fixed, so that agents keep their addresses from start to start. */
 const firstPort = 9990;
 const cardTimeoutMs = 5_000;
+const maxCardBytes = 64 * 1024;
 
 interface Surroundings {
   readonly env: NodeJS.ProcessEnv;
@@ -47,6 +50,7 @@ const cardSchema = z.object({ description: z.string() });
 /** What the agent says of itself, its first sentence; empty when it says nothing. */
 export async function introduction(url: string): Promise<string> {
   const response = await fetch(cardUrl(url), { signal: AbortSignal.timeout(cardTimeoutMs) }).catch(() => null);
-  const card = cardSchema.safeParse(await response?.json().catch(() => null));
+  const text = response && (await cappedText(response, maxCardBytes).catch(() => null));
+  const card = cardSchema.safeParse(parseJson(text ?? ''));
   return card.success ? (card.data.description.split(/(?<=[.。])/u)[0]?.trim() ?? '') : '';
 }

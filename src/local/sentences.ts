@@ -1,14 +1,7 @@
 // What the runner says, in English and Chinese. Pure.
 
+import type { Language } from './language.ts';
 import type { ModelState } from './model-check.ts';
-
-export type Language = 'en' | 'zh';
-
-/** Source: POSIX, 8.2 Internationalization Variables: LC_ALL wins over LANG. */
-export function languageOf(environment: Readonly<Record<string, string | undefined>>): Language {
-  const { LC_ALL, LC_MESSAGES, LANG } = environment;
-  return (LC_ALL || LC_MESSAGES || LANG || '').toLowerCase().startsWith('zh') ? 'zh' : 'en';
-}
 
 const curl = (url: string, question: string): string =>
   `curl -N ${url}/v1/chat -H 'content-type: application/json' -d '{"query":"${question}"}'`;

@@ -5,7 +5,7 @@ import { isStale } from '../intention/conclude.ts';
 import { alarmMs, lookMs, unknownAfterMs } from '../intention/limits.ts';
 import { callId } from '../intention/message.ts';
 import type { CallClaim, Observed, RunnerName, World } from '../world.ts';
-import { close, fire, keep } from './fire.ts';
+import { close, findOut, fire, keep } from './fire.ts';
 
 /** One wake-up. Returns in how many ms to wake again; null: nothing is left to do. Throws Fault when the world is away. */
 export async function runCall(world: World, name: RunnerName, signal: AbortSignal): Promise<number | null> {
@@ -16,19 +16,17 @@ export async function runCall(world: World, name: RunnerName, signal: AbortSigna
   const observed = call.state === 'sending' ? await send(world, claim, name, signal) : await look(world, claim, name, signal);
   if (!observed) return claim.inMs;
   for (const woken of observed.wake) await world.runner.kick(woken);
-  return call.state === 'auth_required' || observed.message === null ? claim.inMs : null;
+  return null;
 }
 
 type Claimed = Extract<CallClaim, { kind: 'claimed' }>;
 
-/** A fresh call is sent. One whose reader died before it knew the task is given time for a push, and then its outcome is unknown. */
+/** A fresh call is sent. One whose reader died before it knew the task is looked for; an agent that pushes is given time first. */
 async function send(world: World, claim: Claimed, name: RunnerName, signal: AbortSignal): Promise<Observed | null> {
   const { call, agent, nowMs } = claim;
   if (!claim.fresh) {
-    const waited = nowMs - (call.sentAtMs ?? nowMs);
-    return waited < unknownAfterMs
-      ? null
-      : close(world, name, call, { kind: 'unknown', error: 'the reader died before the task was known' });
+    const young = nowMs - (call.sentAtMs ?? nowMs) < unknownAfterMs;
+    return young && agent.card.pushNotifications ? null : findOut(world, call, agent, name, 'the reader died before the task was known');
   }
   const parts = await world.files.restore(call.ownerId, call.parts);
   return fire(world, call, agent, parts, name, { signal, nowMs, alarmEndsInMs: alarmMs });

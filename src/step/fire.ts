@@ -2,18 +2,32 @@
 
 import type { Agent } from '../agent/card.ts';
 import type { AgentReply, RawPart } from '../agent/reply.ts';
-import { asFault } from '../fault.ts';
+import { asFault, type Fault } from '../fault.ts';
 import type { Call } from '../intention/call.ts';
 import { conclude, type Heard } from '../intention/conclude.ts';
-import { armAheadMs, bindAfterMs, leaveStreamAfterMs, readStreamMs } from '../intention/limits.ts';
+import { armAheadMs, bindAfterMs, leaveStreamAfterMs, lookMs, readStreamMs, signInLookMs } from '../intention/limits.ts';
 import { messageId } from '../intention/message.ts';
 import { messageEvent } from '../stream/event.ts';
 import type { Observed, RunnerName, World } from '../world.ts';
 import { type End, underLease } from './heartbeat.ts';
 
-interface Binding {
+interface Task {
   readonly taskId: string;
   readonly contextId: string | null;
+}
+
+/** All that came of a send, however it ended. */
+interface Reading {
+  readonly task: Task | null;
+  readonly reply: AgentReply | null;
+  readonly fault: Fault | null;
+  readonly end: End | null;
+}
+
+export interface Until {
+  readonly signal: AbortSignal;
+  readonly nowMs: number;
+  readonly alarmEndsInMs: number;
 }
 
 /**
@@ -27,8 +41,26 @@ export async function fire(
   agent: Agent,
   parts: readonly RawPart[],
   by: RunnerName,
-  until: { readonly signal: AbortSignal; readonly nowMs: number; readonly alarmEndsInMs: number },
+  until: Until,
 ): Promise<Observed | null> {
+  const limits = { deadline: call.deadlineMs - until.nowMs, 'long enough': Math.min(readStreamMs, until.alarmEndsInMs) };
+  const reading = await underLease(
+    until.signal,
+    () => world.ledger.renew({ call: call.id }, by),
+    limits,
+    (signal, ended) => read(world, call, agent, parts, signal, ended),
+  );
+  return settle(world, call, agent, by, reading);
+}
+
+async function read(
+  world: World,
+  call: Call,
+  agent: Agent,
+  parts: readonly RawPart[],
+  signal: AbortSignal,
+  ended: () => End | null,
+): Promise<Reading> {
   const relay = world.stream.relay(call.conversationId, {
     intention_id: call.intentionId,
     step: call.step,
@@ -36,84 +68,89 @@ export async function fire(
     call_id: call.id,
     attempt: call.attempts,
   });
-  const limits = {
-    deadline: call.deadlineMs - until.nowMs,
-    'long enough': Math.min(readStreamMs, until.alarmEndsInMs),
-  };
-  return underLease(
-    until.signal,
-    () => world.ledger.renew({ call: call.id }, by),
-    limits,
-    async (signal, ended) => {
-      let bound: Binding | null = null;
-      let reply: AgentReply | null = null;
-      let binding: Promise<boolean> | null = null;
-      let timer: ReturnType<typeof setTimeout> | null = null;
-      const leaving = new AbortController();
-      const leave =
-        agent.card.pushNotifications && world.settings.publicUrl !== null
-          ? setTimeout(() => bound && leaving.abort(), leaveStreamAfterMs)
-          : null;
-      try {
-        for await (const event of world.agents.send(agent, call, parts, AbortSignal.any([signal, leaving.signal]))) {
-          switch (event.kind) {
-            case 'bound': {
-              const task = { taskId: event.taskId, contextId: event.contextId };
-              bound = task;
-              timer = setTimeout(() => {
-                binding = world.ledger.bind(call, task.taskId, task.contextId, true).catch(() => false);
-              }, bindAfterMs);
-              break;
-            }
-            case 'text':
-              relay.append(event.text);
-              break;
-            case 'reply':
-              reply = event.reply;
-              break;
-          }
-        }
-      } catch (thrown) {
-        clearTimeout(timer);
-        const fault = asFault(thrown);
-        if (fault.code === 'internal') throw fault;
-        const cut = ended() ?? (leaving.signal.aborted ? 'long enough' : null);
-        if (cut === 'stopped' || cut === 'lease lost') {
-          // Whoever stopped us cancels the task, once its id is known to the ledger.
-          if (bound) await world.ledger.bind(call, bound.taskId, bound.contextId, false);
-          return null;
-        }
-        if (bound) return giveAway(world, call, bound);
-        if (cut !== null) return close(world, by, call, { kind: 'unknown', error: cut });
-        if (fault.code === 'agent_down' && fault.notes['sent'] !== false)
-          return close(world, by, call, { kind: 'unknown', error: fault.code });
-        return close(world, by, call, { kind: 'refused', fault });
-      } finally {
-        clearTimeout(timer);
-        clearTimeout(leave);
-        relay.end();
-        await binding;
+  let task: Task | null = null;
+  let reply: AgentReply | null = null;
+  let fault: Fault | null = null;
+  let binding: Promise<boolean> | null = null;
+  const timers: ReturnType<typeof setTimeout>[] = [];
+  const leaving = new AbortController();
+  // A push will come, or a poll: many agents work on when their reader leaves, and all of them when the task is known.
+  if (agent.card.pushNotifications && world.settings.publicUrl !== null) {
+    timers.push(setTimeout(() => task && leaving.abort(), leaveStreamAfterMs));
+  }
+  try {
+    for await (const event of world.agents.send(agent, call, parts, AbortSignal.any([signal, leaving.signal]))) {
+      if (event.kind === 'text') relay.append(event.text);
+      else if (event.kind === 'reply') reply = event.reply;
+      else {
+        const known = { taskId: event.taskId, contextId: event.contextId };
+        task = known;
+        // What fails here is written when the reading is over.
+        const bind = () => world.ledger.bind(call, known.taskId, known.contextId, true).catch(() => false);
+        timers.push(
+          setTimeout(() => {
+            binding = bind();
+          }, bindAfterMs),
+        );
       }
-      if (reply && reply.state !== 'working') return close(world, by, call, await keep(world, call, reply));
-      const task = reply?.taskId ? { taskId: reply.taskId, contextId: reply.contextId } : bound;
-      if (task) return giveAway(world, call, task);
-      return close(world, by, call, { kind: 'unknown', error: endOf(ended()) });
-    },
-  );
+    }
+  } catch (thrown) {
+    fault = asFault(thrown);
+  }
+  for (const timer of timers) clearTimeout(timer);
+  relay.end();
+  await binding;
+  if (fault?.code === 'internal') throw fault;
+  return { task, reply, fault, end: ended() };
 }
 
-const endOf = (end: End | null): string => end ?? 'the reply ended without saying anything';
+/** What follows from a reading: the reply counts first, then a task that is known, then what the fault tells for certain. */
+async function settle(
+  world: World,
+  call: Call,
+  agent: Agent,
+  by: RunnerName,
+  { task, reply, fault, end }: Reading,
+): Promise<Observed | null> {
+  if (reply && reply.state !== 'working') return close(world, by, call, await keep(world, call, reply));
+  const known = task ?? taskOf(reply);
+  if (end === 'stopped' || end === 'lease lost') {
+    // Whoever stopped us cancels the task, once its id is in the ledger.
+    if (known) await world.ledger.bind(call, known.taskId, known.contextId, false);
+    return null;
+  }
+  if (known) return giveAway(world, call, known);
+  const sent = fault === null || fault.code === 'aborted' || (fault.code === 'agent_down' && fault.notes['sent'] !== false);
+  if (fault && !sent) return close(world, by, call, { kind: 'refused', fault });
+  return findOut(world, call, agent, by, end ?? fault?.code ?? 'the reply ended without saying anything');
+}
+
+const taskOf = (reply: AgentReply | null): Task | null => (reply?.taskId ? { taskId: reply.taskId, contextId: reply.contextId } : null);
+
+/** It was sent, and nobody said what came of it: the agent may find the task by our messageId; else its outcome is unknown. */
+export async function findOut(world: World, call: Call, agent: Agent, by: RunnerName, error: string): Promise<Observed | null> {
+  const reply = await world.agents.get(agent, call, AbortSignal.timeout(lookMs)).catch((thrown: unknown) => {
+    const fault = asFault(thrown);
+    if (fault.code === 'internal') throw fault;
+    return null;
+  });
+  if (reply && reply.state !== 'working') return close(world, by, call, await keep(world, call, reply));
+  const task = taskOf(reply);
+  return task ? giveAway(world, call, task) : close(world, by, call, { kind: 'unknown', error });
+}
 
 /** The task is known: its own Runner looks it up from here on. Armed first, so that a crash in between is found. */
-async function giveAway(world: World, call: Call, task: Binding): Promise<null> {
-  await world.runner.arm(`call:${call.id}`, 2_000);
+async function giveAway(world: World, call: Call, task: Task): Promise<null> {
+  await world.runner.arm(`call:${call.id}`, firstLookMs);
   await world.ledger.bind(call, task.taskId, task.contextId, false);
   return null;
 }
 
+const firstLookMs = 2_000;
+
 /** A reply with its bytes in the file table. */
 export async function keep(world: World, call: Call, reply: AgentReply): Promise<Heard> {
-  return { kind: 'reply', reply, items: await world.files.keep(call.ownerId, call.conversationId, reply.parts) };
+  return { kind: 'reply', reply, items: await patiently(() => world.files.keep(call.ownerId, call.conversationId, reply.parts)) };
 }
 
 /** Closes the call through the ledger's one compare-and-set and tells whoever watches. A crash after the commit finds an alarm: ours, or the one armed here. */
@@ -122,14 +159,11 @@ export async function close(world: World, by: RunnerName, call: Call, heard: Hea
   if (closing === null) return null;
   const intention: RunnerName = `intention:${call.intentionId}`;
   if (by !== intention) await world.runner.arm(intention, armAheadMs);
-  const observed = await world.ledger.observe(call, closing);
-  world.log('call closed', {
-    call: call.id,
-    agent: call.agent,
-    state: closing.state,
-    error: closing.error,
-    applied: observed.message !== null,
-  });
+  // The agent may go on by itself once the user has signed in.
+  if (closing.state === 'auth_required') await world.runner.arm(`call:${call.id}`, signInLookMs);
+  const observed = await patiently(() => world.ledger.observe(call, closing));
+  const applied = observed.message !== null;
+  world.log('call closed', { call: call.id, agent: call.agent, state: closing.state, error: closing.error, applied });
   if (observed.message) {
     world.stream.publish(call.conversationId, [
       { kind: 'message', data: messageEvent(observed.message) },
@@ -137,4 +171,16 @@ export async function close(world: World, by: RunnerName, call: Call, heard: Hea
     ]);
   }
   return observed;
+}
+
+/** A reply that was read cannot be asked for again everywhere: it is held while the database is away, half a minute at most. */
+async function patiently<T>(write: () => Promise<T>): Promise<T> {
+  for (let waitMs = 1_000; ; waitMs *= 2) {
+    try {
+      return await write();
+    } catch (thrown) {
+      if (asFault(thrown).code !== 'database_down' || waitMs > 16_000) throw thrown;
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+    }
+  }
 }

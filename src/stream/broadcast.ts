@@ -28,10 +28,10 @@ const maxRereads = 3;
 export interface Broadcast {
   publish(events: readonly StreamEvent[]): readonly Held[];
   /**
-   * Rows after `after`, then live. With `intention`, only what belongs to the message `after + 1` in it, up to its end.
+   * Rows after `after`, then live. With `follow`, only what belongs to that message, accepted in that intention, up to its end.
    * Faults: `invalid_request` for a cursor from the future, `database_down`; 503 when there are too many readers.
    */
-  subscribe(after: number, intention: IntentionId | null): Promise<ReadableStream<Uint8Array>>;
+  subscribe(after: number, follow: { readonly intention: IntentionId; readonly seq: number } | null): Promise<ReadableStream<Uint8Array>>;
   /** To be called regularly while somebody listens. */
   beat(): Promise<void>;
   close(): void;
@@ -211,10 +211,10 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
       return held;
     },
 
-    async subscribe(after, intention) {
+    async subscribe(after, follow) {
       if (readers.size >= maxReaders) throw new Fault('conversation_full');
       const reader: Reader = {
-        filter: intention ? until(intention, after + 1) : null,
+        filter: follow ? until(follow.intention, follow.seq) : null,
         untilMs: world.nowMs() + maxStreamMs,
         cursor: 0,
         live: false,

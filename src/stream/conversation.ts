@@ -29,17 +29,20 @@ export class Conversation extends DurableObject<Env> {
   }
 
   /**
-   * `GET https://conversation/<id>?after=<seq>&intention=<id>` answers with the event stream; with `intention`, only with
-   * what belongs to the message `after + 1`, and ends with it. The caller has checked who asks. Faults come as problems.
+   * `GET https://conversation/<id>?after=<seq>&intention=<id>&message=<seq>` answers with the event stream; with `intention`,
+   * only with what belongs to that message (`after + 1` if not said), and ends with it. The caller has checked who asks.
+   * Faults come as problems.
    */
   override async fetch(request: Request): Promise<Response> {
-    const url = new URL(request.url);
-    const followed = url.searchParams.get('intention');
+    const { pathname, searchParams } = new URL(request.url);
+    const followed = searchParams.get('intention');
+    const message = searchParams.get('message');
     try {
-      const after = parseLastEventId(url.searchParams.get('after'));
-      if (url.pathname.length < 2) throw new Fault('not_found');
-      const body = await this.#of(url.pathname.slice(1)).subscribe(after, followed ? intentionId(followed) : null);
-      return new Response(body, { headers: eventStreamHeaders });
+      if (pathname.length < 2) throw new Fault('not_found');
+      const after = parseLastEventId(searchParams.get('after'));
+      const seq = message === null ? after + 1 : parseLastEventId(message);
+      const follow = followed === null ? null : { intention: intentionId(followed), seq };
+      return new Response(await this.#of(pathname.slice(1)).subscribe(after, follow), { headers: eventStreamHeaders });
     } catch (thrown) {
       const fault = asFault(thrown);
       const problem = toProblem(fault);

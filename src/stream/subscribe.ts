@@ -1,28 +1,70 @@
-// Listening to a Conversation object, as bytes for a client or as values for an adapter. Effects: calls to the Conversation objects.
+// Listening to a Conversation object, as bytes for a client or as values for an adapter. Effects: calls to the Conversation objects, a timer.
 
+import type { ConversationId, IntentionId } from '../intention/message.ts';
 import type { Subscriptions } from '../world.ts';
 import { decode } from './decode.ts';
+import { finalStatus } from './final.ts';
+import { until } from './until.ts';
 
-/** `objectOf` answers `GET https://conversation/<id>?after=&intention=` with an event stream, or with a problem. */
+/** As long as a browser waits before it connects again; longer while it fails. */
+const retryMs = 1_000;
+const maxRetryMs = 30_000;
+
+/**
+ * `objectOf` answers `GET https://conversation/<id>?after=&intention=&message=` with an event stream, or with a problem.
+ * A stream of events goes on over connections: the object lets every reader go after a while, and may move.
+ */
 export function subscriptions(objectOf: (conversation: string) => { fetch(url: string): Promise<Response> }): Subscriptions {
-  const watch: Subscriptions['watch'] = (conversation, after, follow) => {
+  const open = (conversation: ConversationId, after: number, intention: IntentionId | null, message: number) => {
     const url = new URL(`https://conversation/${conversation}`);
     url.searchParams.set('after', String(after));
-    if (follow !== null) url.searchParams.set('intention', follow);
+    if (intention !== null) {
+      url.searchParams.set('intention', intention);
+      url.searchParams.set('message', String(message));
+    }
     return objectOf(conversation).fetch(url.href);
   };
   return {
-    watch,
+    watch: (conversation, after, follow) => open(conversation, after, follow, after + 1),
     async *events(conversation, after, follow, forMs) {
-      const response = await watch(conversation, after, follow);
-      if (!response.ok || !response.body) return;
+      const filter = until(follow, after + 1);
       const limit = AbortSignal.timeout(forMs);
-      try {
-        yield* decode(response.body.pipeThrough(new TransformStream<Uint8Array, Uint8Array>(), { signal: limit }));
-      } catch (thrown) {
-        // The time is up, or the object is gone: what was missed is in Postgres.
-        if (!limit.aborted && !(thrown instanceof Error)) throw thrown;
+      let seq = after;
+      let failures = 0;
+      for (let ended = false; !ended && !limit.aborted; ) {
+        const response = await open(conversation, seq, filter.intention(), after + 1).catch(() => null);
+        if (response && response.status < 500 && !response.ok) return;
+        try {
+          if (!response?.ok || !response.body) failures += 1;
+          else {
+            for await (const event of decode(response.body.pipeThrough(new TransformStream<Uint8Array, Uint8Array>(), { signal: limit }))) {
+              failures = 0;
+              const verdict = filter.take(event);
+              if (verdict !== 'hide') yield event;
+              if (verdict === 'last') return;
+              if (event.kind !== 'message') continue;
+              seq = Math.max(seq, event.data.seq);
+              // Its status follows at once, unless the connection breaks just here.
+              ended ||= event.data.intention_id === filter.intention() && finalStatus(event.data) !== null;
+            }
+          }
+        } catch {
+          // The time is up, or the connection is gone: what was missed is in Postgres.
+          failures += 1;
+        }
+        if (!ended) await pause(Math.min(maxRetryMs, retryMs * 2 ** failures), limit);
       }
     },
   };
+}
+
+function pause(ms: number, limit: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const end = () => resolve();
+  const timer = setTimeout(end, ms);
+  limit.addEventListener('abort', end, { once: true });
+  return promise.finally(() => {
+    clearTimeout(timer);
+    limit.removeEventListener('abort', end);
+  });
 }

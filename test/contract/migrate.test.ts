@@ -1,4 +1,4 @@
-// The migration runner, over HTTP, against a real Postgres and PGlite alike.
+// The migration runner, over HTTP, against a real Postgres.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type http from 'node:http';

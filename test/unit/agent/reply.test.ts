@@ -157,6 +157,11 @@ describe('taskReply', () => {
     ]);
   });
 
+  it('knows no id that could not be sent back as it came', () => {
+    for (const id of ['', 't\0', 'x'.repeat(257), '\ud800'])
+      expect(reply({ id, contextId: id })).toMatchObject({ taskId: null, contextId: null });
+  });
+
   it('cuts text at 1 MiB and parts at 100', () => {
     const long = reply({
       status: { state: 'TASK_STATE_COMPLETED' },

@@ -100,3 +100,9 @@ export function reply(
 export function report(seq: number, content: string, step = 2): StreamEvent {
   return message(seq, { step, role: 'assistant', content });
 }
+
+export async function collect<T>(values: AsyncIterable<T>): Promise<readonly T[]> {
+  const all: T[] = [];
+  for await (const value of values) all.push(value);
+  return all;
+}

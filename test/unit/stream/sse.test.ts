@@ -4,7 +4,7 @@ import { Fault } from '../../../src/fault.ts';
 import { decode } from '../../../src/stream/decode.ts';
 import type { StreamEvent } from '../../../src/stream/event.ts';
 import { encode, heartbeatFrame, openingFrame, parseLastEventId, resetFrame } from '../../../src/stream/sse.ts';
-import { delta, message, status } from './events.ts';
+import { collect, delta, message, status } from './events.ts';
 
 const awkward = 'a\r\nb\u2028c\n\ndata: x\n\nid: 9\u0000"\\\ud83d';
 
@@ -62,13 +62,13 @@ describe('decode', () => {
     for (const size of [1, 2, 3, 7, 1000]) {
       const cut: Uint8Array[] = [];
       for (let at = 0; at < bytes.length; at += size) cut.push(bytes.slice(at, at + size));
-      expect(await Array.fromAsync(decode(ReadableStream.from(cut)))).toEqual(events);
+      expect(await collect(decode(ReadableStream.from(cut)))).toEqual(events);
     }
   });
 
   test('a reset ends it, and leaving early cancels the stream', async () => {
     const text = encode(status('i1', 'planning')) + resetFrame + encode(status('i1', 'calling'));
-    expect(await Array.fromAsync(decode(ReadableStream.from([new TextEncoder().encode(text)])))).toHaveLength(1);
+    expect(await collect(decode(ReadableStream.from([new TextEncoder().encode(text)])))).toHaveLength(1);
     const canceled = Promise.withResolvers<string>();
     const endless = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.enqueue(new TextEncoder().encode(encode(status('i1', 'planning')))),
