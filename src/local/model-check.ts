@@ -34,13 +34,13 @@ const completion = z.object({
 });
 
 /** Whether the model can plan: is it there, does it take the key, does it call a tool when asked to. Never rejects. */
-export async function checkModel(model: Settings['model']): Promise<ModelState> {
+export async function checkModel(model: Settings['model'], stopping: AbortSignal): Promise<ModelState> {
   try {
     const response = await fetch(`${model.baseUrl.replace(/\/$/, '')}/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${model.apiKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: model.name, ...request }),
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.any([stopping, AbortSignal.timeout(timeoutMs)]),
     });
     return judge(response.status, await cappedText(response, maxBytes), model.name);
   } catch (thrown) {

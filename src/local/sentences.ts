@@ -23,7 +23,7 @@ Settings come from the environment, then from .dev.vars; .dev.vars.example expla
     `Port ${port} is in use. Is it running already? To run beside it: npm run dev -- --database-port 0 --port <n> --data <folder>`,
   folderHeld: (folder: string) => `Another npm run dev holds ${folder}. End that one, or take another folder with --data`,
   badVariable: (detail: string) => `A setting is wrong: ${detail}`,
-  databaseFailed: (reason: string) => `LOCAL_DATABASE_URL: ${reason}`,
+  databaseFailed: (which: string, reason: string) => `${which}: ${reason}`,
   died: (name: string, lines: readonly string[]) =>
     [`${name} has ended unexpectedly. Its last lines:`, ...lines.map((line) => `  ${line}`)].join('\n'),
   notReady: (lines: readonly string[]) => ['The service does not answer. Its last lines:', ...lines.map((line) => `  ${line}`)].join('\n'),
@@ -92,7 +92,7 @@ const zh: Sentences = {
     `端口 ${port} 已被占用。是否已经在运行？同时再运行一个：npm run dev -- --database-port 0 --port <n> --data <目录>`,
   folderHeld: (folder) => `另一个 npm run dev 正在使用 ${folder}。请先结束它，或用 --data 指定其他目录`,
   badVariable: (detail) => `设置有误：${detail}`,
-  databaseFailed: (reason) => `LOCAL_DATABASE_URL：${reason}`,
+  databaseFailed: (which, reason) => `${which}：${reason}`,
   died: (name, lines) => [`${name} 意外退出。最后的输出：`, ...lines.map((line) => `  ${line}`)].join('\n'),
   notReady: (lines) => ['服务没有响应。最后的输出：', ...lines.map((line) => `  ${line}`)].join('\n'),
   database: '数据库',

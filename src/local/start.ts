@@ -54,7 +54,7 @@ export async function start(world: Surroundings): Promise<Ready> {
   });
   if (bindings.kind === 'wrong') throw new Error(say.badVariable(bindings.detail));
   const { settings } = bindings;
-  const modelState = settings.model.standIn ? null : checkModel(settings.model);
+  const modelState = settings.model.standIn ? null : checkModel(settings.model, stopping);
   await runWorker(world, database.folder, bindings.plain, bindings.secrets);
   return {
     url: `http://localhost:${options.port}`,
@@ -81,7 +81,8 @@ async function startDatabase({ options, say, stack, progress }: Surroundings) {
 
   const url = options.variables.LOCAL_DATABASE_URL ?? null;
   const backend = await openBackend(url, folder.postgres).catch((refused: unknown) => {
-    throw new Error(say.databaseFailed(refused instanceof Error ? refused.message || refused.name : String(refused)));
+    const reason = refused instanceof Error ? refused.message || refused.name : String(refused);
+    throw new Error(say.databaseFailed(url === null ? folder.postgres : 'LOCAL_DATABASE_URL', reason));
   });
   stack.defer(backend.close);
   opening.resolve(backend);

@@ -4,7 +4,7 @@ import type { Agent } from '../agent/card.ts';
 import type { AgentReply, RawPart } from '../agent/reply.ts';
 import { asFault, type Fault } from '../fault.ts';
 import type { Call } from '../intention/call.ts';
-import { conclude, type Heard } from '../intention/conclude.ts';
+import { conclude, type Heard, isStale } from '../intention/conclude.ts';
 import { armAheadMs, bindAfterMs, leaveStreamAfterMs, lookMs, readStreamMs, signInLookMs } from '../intention/limits.ts';
 import { messageId } from '../intention/message.ts';
 import { messageEvent } from '../stream/event.ts';
@@ -112,7 +112,9 @@ async function settle(
   by: RunnerName,
   { task, reply, fault, end }: Reading,
 ): Promise<Observed | null> {
-  if (reply && reply.state !== 'working') return close(world, by, call, await keep(world, call, reply));
+  // What answers at once may still show the turn before; a stream tells that by itself.
+  const old = reply !== null && !agent.card.streaming && isStale(call, reply, world.clock.nowMs());
+  if (reply && reply.state !== 'working' && !old) return close(world, by, call, await keep(world, call, reply));
   const known = task ?? taskOf(reply);
   if (end === 'stopped' || end === 'lease lost') {
     // Whoever stopped us cancels the task, once its id is in the ledger.

@@ -18,7 +18,10 @@ async function check(status: number, body: unknown) {
   });
   servers.push(server);
   const port = await listen(server, 0);
-  const state = await checkModel({ baseUrl: `http://${loopback}:${port}/v1/`, apiKey: 'key', name: 'some-function-model', standIn: false });
+  const state = await checkModel(
+    { baseUrl: `http://${loopback}:${port}/v1/`, apiKey: 'key', name: 'some-function-model', standIn: false },
+    new AbortController().signal,
+  );
   expect(seen).toEqual([{ url: '/v1/chat/completions', key: 'Bearer key' }]);
   return state;
 }
@@ -42,7 +45,9 @@ test.each([
 
 test('nobody there', async () => {
   const port = await freePort();
-  expect(await checkModel({ baseUrl: `http://${loopback}:${port}/v1`, apiKey: 'key', name: 'm', standIn: false })).toEqual({
+  expect(
+    await checkModel({ baseUrl: `http://${loopback}:${port}/v1`, apiKey: 'key', name: 'm', standIn: false }, new AbortController().signal),
+  ).toEqual({
     kind: 'unreachable',
   });
 });
