@@ -84,7 +84,7 @@ export interface Problem {
 export function toProblem(fault: Fault, requestId?: string): Problem {
   const { status, title, family } = faults[fault.code];
   return {
-    type: `about:blank#${fault.code}`,
+    type: 'about:blank',
     title,
     status,
     code: fault.code,

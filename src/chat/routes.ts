@@ -31,7 +31,7 @@ export const visitOf = (world: World, request: Request): Visit => ({ world, owne
 /** `POST /v1/conversations`: opened with a message, or empty. */
 export async function createConversation({ world, owner }: Visit, context: Context): Promise<Response> {
   const { body, hash } = await bodyOf(context.req.raw, conversationBody, maxMessageBytes);
-  if ('content' in body || 'parts' in body) return say({ world, owner }, context, null, posted(body), hash);
+  if (body !== null) return say({ world, owner }, context, null, posted(body), hash);
   const id = conversationId(world.ids.next());
   await world.ledger.open(owner, id, titleOf(''));
   return context.json({ conversation_id: id, events_url: `/v1/conversations/${id}/events` }, 201);

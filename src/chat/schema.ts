@@ -53,12 +53,16 @@ export const chatBody = z.object({
   conversation_id: z.string().nullish(),
 });
 
-/** A message may come alone or as `message`; without one the conversation is opened empty. */
-export const conversationBody = z.union([
-  z.strictObject({}),
-  z.strictObject({ message: messageBody }).transform((body) => body.message),
-  messageBody,
-]);
+/** A message may come alone or as `message`; without one (null) the conversation is opened empty. What is wrong is told of the form that was meant. */
+export const conversationBody = z.record(z.string(), z.unknown()).transform((body, context): MessageBody | null => {
+  const nested = 'message' in body;
+  const form = nested ? z.strictObject({ message: messageBody }).transform(({ message }) => message) : messageBody;
+  if (Object.keys(body).length === 0) return null;
+  const parsed = form.safeParse(body);
+  if (parsed.success) return parsed.data;
+  for (const { path, message } of parsed.error.issues) context.addIssue({ code: 'custom', path: [...path], message });
+  return z.NEVER;
+});
 
 /** A posted message in our words. */
 export interface Posted {

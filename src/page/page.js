@@ -164,13 +164,17 @@ async function open(id) {
   const { signal } = state.stop;
   at('connection').textContent = words.connecting;
   const url = `/v1/conversations/${encodeURIComponent(id)}/events`;
-  await listen(url, signal, onEvent, (now) => (now === 'open' ? refresh() : (at('connection').textContent = words.away))).catch(
-    (problem) => {
-      if (signal.aborted) return;
-      if (problem.status === 404) location.hash = '';
-      onProblem(problem.status === 404 ? { message: words.gone } : problem);
-    },
-  );
+  const onState = (now) => {
+    refresh();
+    if (now === 'away') at('connection').textContent = words.away;
+  };
+  await listen(url, signal, onEvent, onState).catch((problem) => {
+    if (signal.aborted) return;
+    if (problem.status !== 404) return onProblem(problem);
+    history.replaceState(null, '', location.pathname);
+    void open('');
+    say(words.gone);
+  });
 }
 
 async function send() {
@@ -217,23 +221,23 @@ at('fresh').onclick = () => {
 };
 at('ask').onsubmit = (event) => {
   event.preventDefault();
-  send();
+  void send();
 };
 // Enter while an input method is composing chooses a word; it does not send.
 at('text').onkeydown = (event) => {
   if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return;
   event.preventDefault();
-  send();
+  void send();
 };
 at('key').onsubmit = (event) => {
   event.preventDefault();
   sessionStorage.setItem('key', at('secret').value.trim());
   at('secret').value = '';
   at('key').hidden = true;
-  open(state.id);
+  void open(state.id);
 };
 addEventListener('hashchange', () => open(location.hash.slice(1)));
-open(location.hash.slice(1));
-modelName().then((model) => {
+void open(location.hash.slice(1));
+void modelName().then((model) => {
   if (model === 'stand-in') at('banner').hidden = false;
 }, onProblem);

@@ -47,9 +47,9 @@ export async function startPostgres(): Promise<PostgresServer> {
   return {
     url: `postgres://postgres:password@${loopback}:${port}/postgres`,
     stop: async () => {
-      unguard();
       await server.stop();
       await rm(folder, { recursive: true, force: true });
+      unguard();
     },
   };
 }

@@ -2,31 +2,33 @@
 
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { Miniflare } from 'miniflare';
+import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
 import { z } from 'zod';
 
 const given = z
   .object({ bundle: z.string(), state: z.string(), port: z.number(), bindings: z.record(z.string(), z.string()) })
   .parse(JSON.parse(process.argv[2] ?? '{}'));
 
-const service = new Miniflare({
-  name: 'chat-a2a',
-  modules: [{ type: 'ESModule', path: 'index.js', contents: await readFile(given.bundle, 'utf8') }],
-  compatibilityDate: '2026-11-01',
-  compatibilityFlags: ['global_fetch_strictly_public'],
-  bindings: given.bindings,
-  durableObjects: {
-    RUNNER: { className: 'Runner', useSQLite: true },
-    CONVERSATION: { className: 'Conversation', useSQLite: true },
-  },
-  durableObjectsPersist: given.state,
-  host: '127.0.0.1',
-  port: given.port,
-  handleRuntimeStdio: (stdout, stderr) => {
-    stdout.pipe(process.stderr);
-    stderr.pipe(process.stderr);
-  },
-});
+const service = new Miniflare(
+  convertV4MiniflareOptions({
+    name: 'chat-a2a',
+    modules: [{ type: 'ESModule', path: 'index.js', contents: await readFile(given.bundle, 'utf8') }],
+    compatibilityDate: '2026-11-01',
+    compatibilityFlags: ['global_fetch_strictly_public'],
+    bindings: given.bindings,
+    durableObjects: {
+      RUNNER: { className: 'Runner', useSQLite: true },
+      CONVERSATION: { className: 'Conversation', useSQLite: true },
+    },
+    durableObjectsPersist: given.state,
+    host: '127.0.0.1',
+    port: given.port,
+    handleRuntimeStdio: (stdout, stderr) => {
+      stdout.pipe(process.stderr);
+      stderr.pipe(process.stderr);
+    },
+  }),
+);
 
 process.stdout.write(`listening ${(await service.ready).href}\n`);
 

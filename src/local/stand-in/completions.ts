@@ -8,6 +8,8 @@ export const modelName = 'stand-in';
 
 /** Characters in one chunk of text or arguments: small, so that streaming can be seen. */
 const chunkCharacters = 4;
+/** A long text comes in larger chunks: nobody waits for the stand-in. */
+const maxChunks = 100;
 
 interface Head {
   readonly id: string;
@@ -68,7 +70,8 @@ function finishReason({ kind }: Decision): 'stop' | 'tool_calls' {
 /** Whole characters, never half of one. */
 function* pieces(text: string): Generator<string> {
   const characters = [...text];
-  for (let at = 0; at < characters.length; at += chunkCharacters) yield characters.slice(at, at + chunkCharacters).join('');
+  const size = Math.max(chunkCharacters, Math.ceil(characters.length / maxChunks));
+  for (let at = 0; at < characters.length; at += size) yield characters.slice(at, at + size).join('');
 }
 
 /** Counted roughly: there is no tokenizer here. */
