@@ -151,6 +151,6 @@ CREATE UNIQUE INDEX "message_id" ON "message" USING btree ("id");--> statement-b
 CREATE INDEX "message_intention" ON "message" USING btree ("intention_id","seq");--> statement-breakpoint
 CREATE INDEX "message_moved" ON "message" USING btree ("moved_to","seq") WHERE "message"."moved_to" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "message_one_query" ON "message" USING btree ("intention_id","step","ord") WHERE "message"."type" = 'query';--> statement-breakpoint
-CREATE UNIQUE INDEX "message_one_question" ON "message" USING btree ("call_id") WHERE "message"."type" in ('input_required', 'auth_required');--> statement-breakpoint
+CREATE UNIQUE INDEX "message_one_question" ON "message" USING btree ("call_id","type","agent") WHERE "message"."type" in ('input_required', 'auth_required');--> statement-breakpoint
 CREATE UNIQUE INDEX "message_one_result" ON "message" USING btree ("call_id") WHERE "message"."type" in ('answer', 'error');--> statement-breakpoint
 CREATE UNIQUE INDEX "message_one_final" ON "message" USING btree ("intention_id") WHERE "message"."role" = 'assistant';

@@ -21,7 +21,7 @@ interface Artifact {
 }
 
 /**
- * `bound` once, when the task's id is known; `text` for each new piece of the answer; `reply` last, at the first message or
+ * `bound` once, when the task's id is known; `text` for each new piece of the answer (never for a question or a failure); `reply` last, at the first message or
  * state that is over or a question. A source that ends before yields none. Tolerated: updates before any task, chunks of an
  * artifact never begun, snapshots and messages repeated. Throws what the source throws.
  */
@@ -96,8 +96,10 @@ export async function* accumulate(source: AsyncIterable<a2a.StreamResponse>, tur
       yield { kind: 'bound', taskId, contextId };
     }
     const text = absorb(payload).join('');
-    if (text !== '') yield { kind: 'text', text };
-    if (replyState(status?.state) !== 'working') {
+    const state = replyState(status?.state);
+    // A question or a failure is no piece of an answer: its reply, next, says it whole.
+    if (text !== '' && (state === 'working' || state === 'completed')) yield { kind: 'text', text };
+    if (state !== 'working') {
       const view = { taskId, contextId, status, messages, messageIds: [...messageIds] };
       yield { kind: 'reply', reply: viewReply({ ...view, artifacts: [...artifacts.values()].map(({ wire }) => wire) }) };
       return;

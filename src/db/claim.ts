@@ -71,7 +71,7 @@ export async function claim(db: Database, id: IntentionId, by: RunnerName, sourc
             order by m.seq desc limit ${historyRows}) h),
           'calls', (select jsonb_agg(${callJson(sql`q`)} order by q.step, q.ord) from call q where q.intention_id = i.id),
           'questions', (select jsonb_agg(jsonb_build_object('call_id', q.id, 'intention_id', q.intention_id, 'agent', q.agent, 'kind', q.state,
-              'content', (select m.content from message m where m.call_id = q.id and m.type in ('input_required', 'auth_required')),
+              'content', (select m.content from message m where m.call_id = q.id and m.type in ('input_required', 'auth_required') order by m.seq desc limit 1),
               'query', (select m.content from message m where m.call_id = q.id and m.type = 'query')) order by q.created_at, q.ord)
             from call q join intention a on a.id = q.intention_id
             where q.conversation_id = i.conversation_id and q.state in (${question}) and (a.id = i.id or a.status in ('input_required', 'auth_required'))),

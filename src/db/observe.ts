@@ -40,7 +40,7 @@ export async function observe(db: Database, call: Call, closing: Closing): Promi
       seq as (update conversation c set next_seq = c.next_seq + 1, updated_at = now() from go where c.id = go.conversation_id returning c.next_seq - 1 as first),
       still as (select q.state from call q, go where q.intention_id = go.id and q.id <> ${call.id}::uuid),
       asking as (select state from still where state in (${question}) union all select ${closing.state} from go where ${asks}),
-      spoken as (select 1 from message m, go where m.conversation_id = go.conversation_id and ${belongs(sql`m`, sql`go.id`)} and m.role = 'user'
+      spoken as (select 1 from message m, go where m.conversation_id = go.conversation_id and ${belongs(sql`m`, sql`go.id`)} and (m.role = 'user' or m.type = 'reassigned')
         and m.seq > (select max(d.seq) from message d where d.intention_id = go.id and d.type = 'query')),
       joined as (select case
           when go.status in ('queued', 'planning') then go.status

@@ -110,7 +110,10 @@ export const message = pgTable(
     index('message_intention').on(table.intentionId, table.seq),
     index('message_moved').on(table.movedTo, table.seq).where(sql`${table.movedTo} is not null`),
     uniqueIndex('message_one_query').on(table.intentionId, table.step, table.ord).where(sql`${table.type} = 'query'`),
-    uniqueIndex('message_one_question').on(table.callId).where(sql`${table.type} in ('input_required', 'auth_required')`),
+    // A sign-in may become a question, and so may what nobody knew: each kind once.
+    uniqueIndex('message_one_question')
+      .on(table.callId, table.type, table.agent)
+      .where(sql`${table.type} in ('input_required', 'auth_required')`),
     uniqueIndex('message_one_result').on(table.callId).where(sql`${table.type} in ('answer', 'error')`),
     uniqueIndex('message_one_final').on(table.intentionId).where(sql`${table.role} = 'assistant'`),
   ],

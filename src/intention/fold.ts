@@ -36,7 +36,8 @@ function next(state: State, row: Message): State {
   const calls = new Map(state.calls);
   switch (row.type) {
     case null:
-      return settle({ ...state, spoken: true }, true);
+      // One that moved here counts from the row that moved it: it may have been said before the question that it answers.
+      return row.movedTo === null ? settle({ ...state, spoken: true }, true) : state;
     case 'query':
       if (row.parts.answers) calls.set(row.parts.answers, 'resumed');
       if (row.callId) calls.set(row.callId, 'open');
@@ -50,7 +51,7 @@ function next(state: State, row: Message): State {
       if (row.callId) calls.set(row.callId, 'closed');
       return settle({ ...state, calls }, false);
     case 'reassigned':
-      return state;
+      return settle({ ...state, spoken: true }, true);
     case 'canceled':
     case 'expired':
       return { ...state, status: row.type };

@@ -158,7 +158,9 @@ function answered(context: StepContext, plan: PlannedCall, taken: ReadonlySet<st
 /** What the user enclosed (data, files) since this agent was last asked goes along, unchanged. */
 function enclosed(messages: readonly Message[], agent: Agent): readonly Part[] {
   const asked = messages.findLast((row) => row.type === 'query' && row.toAgent === agent.name)?.seq ?? 0;
+  const saidAt = (row: Message): number =>
+    messages.find((other) => other.type === 'reassigned' && other.parts.seq === row.seq)?.seq ?? row.seq;
   return messages
-    .filter((row) => row.role === 'user' && row.seq > asked)
+    .filter((row) => row.role === 'user' && saidAt(row) > asked)
     .flatMap((row) => (row.parts.items ?? []).filter((part) => part.kind !== 'text'));
 }

@@ -69,6 +69,7 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
   let catchingUp: Promise<void> | null = null;
   let gapWatched = false;
 
+  const toFrames = (events: readonly StreamEvent[]): readonly Frame[] => events.map((event) => ({ event, bytes: bytesOf(encode(event)) }));
   const announce = () => {
     news.resolve();
     news = Promise.withResolvers<void>();
@@ -79,7 +80,7 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
     announce();
   };
   const show = (events: readonly StreamEvent[]) => {
-    if (readers.size > 0) push(events.map((event) => ({ event, bytes: bytesOf(encode(event)) })));
+    if (readers.size > 0) push(toFrames(events));
   };
 
   /** One read of the ledger, told to all. Returns what the reader who asked for it lacks. */
@@ -133,8 +134,6 @@ export function broadcast(conversation: ConversationId, world: BroadcastWorld): 
     }
     return { bytes, ended: false };
   };
-
-  const toFrames = (events: readonly StreamEvent[]): readonly Frame[] => events.map((event) => ({ event, bytes: bytesOf(encode(event)) }));
 
   /** The next page of the replay; after the last one the reader is live, at a moment with nothing between. */
   const replay = async (reader: Reader): Promise<boolean> => {

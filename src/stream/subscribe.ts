@@ -3,11 +3,12 @@
 import type { ConversationId, IntentionId } from '../intention/message.ts';
 import type { Subscriptions } from '../world.ts';
 import { decode } from './decode.ts';
+import type { StreamEvent } from './event.ts';
 import { finalStatus } from './final.ts';
 import { until } from './until.ts';
 
-/** As long as a browser waits before it connects again; longer while it fails. */
-const retryMs = 1_000;
+/** The first pause after a connection that brought nothing is twice this; they grow. */
+const retryMs = 500;
 const maxRetryMs = 30_000;
 
 /**
@@ -33,29 +34,30 @@ export function subscriptions(objectOf: (conversation: string) => { fetch(url: s
       let failures = 0;
       for (let ended = false; !ended && !limit.aborted; ) {
         const response = await open(conversation, seq, filter.intention(), after + 1).catch(() => null);
-        if (response && response.status < 500 && !response.ok) return;
+        if (response && !response.ok && response.status < 500) return;
+        failures += 1;
         try {
-          if (!response?.ok || !response.body) failures += 1;
-          else {
-            for await (const event of decode(response.body.pipeThrough(new TransformStream<Uint8Array, Uint8Array>(), { signal: limit }))) {
-              failures = 0;
-              const verdict = filter.take(event);
-              if (verdict !== 'hide') yield event;
-              if (verdict === 'last') return;
-              if (event.kind !== 'message') continue;
-              seq = Math.max(seq, event.data.seq);
-              // Its status follows at once, unless the connection breaks just here.
-              ended ||= event.data.intention_id === filter.intention() && finalStatus(event.data) !== null;
-            }
+          for await (const event of response?.ok && response.body ? read(response.body, limit) : []) {
+            failures = 0;
+            const verdict = filter.take(event);
+            if (verdict !== 'hide') yield event;
+            if (verdict === 'last') return;
+            if (event.kind !== 'message') continue;
+            seq = Math.max(seq, event.data.seq);
+            // Its status follows at once, unless the connection breaks just here.
+            ended ||= event.data.intention_id === filter.intention() && finalStatus(event.data) !== null;
           }
         } catch {
           // The time is up, or the connection is gone: what was missed is in Postgres.
-          failures += 1;
         }
-        if (!ended) await pause(Math.min(maxRetryMs, retryMs * 2 ** failures), limit);
+        if (!ended && !limit.aborted && failures > 0) await pause(Math.min(maxRetryMs, retryMs * 2 ** failures), limit);
       }
     },
   };
+}
+
+function read(body: ReadableStream<Uint8Array>, limit: AbortSignal): AsyncIterable<StreamEvent> {
+  return decode(body.pipeThrough(new TransformStream<Uint8Array, Uint8Array>(), { signal: limit }));
 }
 
 function pause(ms: number, limit: AbortSignal): Promise<void> {

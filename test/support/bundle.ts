@@ -14,11 +14,16 @@ declare module 'vitest' {
   }
 }
 
-export async function build(): Promise<string> {
+/** `flags` are of `wrangler deploy`. Returns the path of its one file, in a new folder. */
+export async function build(...flags: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'chat-a2a-bundle-'));
-  await promisify(execFile)(process.execPath, ['node_modules/wrangler/bin/wrangler.js', 'deploy', '--dry-run', '--outdir', folder], {
-    env: { ...process.env, WRANGLER_SEND_METRICS: 'false', CI: '1' },
-  });
+  await promisify(execFile)(
+    process.execPath,
+    ['node_modules/wrangler/bin/wrangler.js', 'deploy', '--dry-run', '--outdir', folder, ...flags],
+    {
+      env: { ...process.env, WRANGLER_SEND_METRICS: 'false', CI: '1' },
+    },
+  );
   return join(folder, 'index.js');
 }
 

@@ -9,6 +9,8 @@ import { createInterface } from 'node:readline';
 export interface Service {
   /** Origin, without a slash at the end. */
   readonly url: string;
+  /** Of the process that started workerd. */
+  readonly pid: number;
   /** What it logged so far; printed by whoever finds a test failing. */
   readonly log: readonly string[];
   /** One cron tick; resolves when it is done. */
@@ -70,6 +72,7 @@ export async function startService(given: {
   };
   return {
     url: first.slice('listening '.length).replace(/\/$/, ''),
+    pid: child.pid ?? 0,
     log,
     tick: async () => {
       child.stdin.write('tick\n');

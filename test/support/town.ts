@@ -3,6 +3,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Server } from 'node:net';
 import { PGlite } from '@electric-sql/pglite';
+import { afterAll, afterEach, beforeAll, inject } from 'vitest';
+import { z } from 'zod';
 import { agentNames, type SampleName, startAgent } from '../../src/local/agents/start.ts';
 import { createBridge } from '../../src/local/bridge.ts';
 import { bridgedUrl, endpointOf, migrateThrough } from '../../src/local/embedded-database.ts';
@@ -36,11 +38,12 @@ export interface Town {
   };
   /** What each sample agent was sent, and a way to take it away. */
   agent(name: SampleName): Site;
+  /** Another service over the same database, with other bindings; it ends with the town. */
+  neighbour(bindings: Readonly<Record<string, string>>): Promise<Service>;
   close(): Promise<void>;
 }
 
 export interface TownOptions {
-  readonly bundle: string;
   /** All of them when not said. */
   readonly agents?: readonly SampleName[];
   /** Card URLs of agents that the test runs itself. */
@@ -50,20 +53,39 @@ export interface TownOptions {
 
 export const pushSecret = 'the secret of the town';
 
+/** A town for the tests of one file; what the service logged is printed for those that fail. */
+export function useTown(options: TownOptions = {}): () => Town {
+  let town: Town | null = null;
+  const here = () => {
+    if (town === null) throw new Error('there is no town yet');
+    return town;
+  };
+  let logged = 0;
+  beforeAll(async () => {
+    town = await startTown(inject('bundle'), options);
+  });
+  afterEach(({ task }) => {
+    const { service, model } = here();
+    if (task.result?.state === 'fail') console.log(service.log.slice(logged).join('\n'));
+    logged = service.log.length;
+    model.follow(standIn);
+  });
+  afterAll(() => town?.close());
+  return here;
+}
+
 /** Takes about three seconds. */
-export async function startTown(options: TownOptions): Promise<Town> {
+export async function startTown(bundle: string, options: TownOptions = {}): Promise<Town> {
   const database = await startDatabase();
   let script: Script = standIn;
   const model = await startModelServer((request) => script(request));
   const agents = new Map<SampleName, Recorded>();
   for (const name of options.agents ?? agentNames) agents.set(name, await record(name));
-  const state = await stateFolder();
-  const port = (await freePort()) ?? 0;
-  const service = await startService({
-    bundle: options.bundle,
-    state: state.path,
-    port,
-    bindings: {
+  const closing: (() => Promise<void>)[] = [];
+  const start = async (given: Readonly<Record<string, string>>) => {
+    const state = await stateFolder();
+    const port = (await freePort()) ?? 0;
+    const bindings = {
       DATABASE_URL: bridgedUrl,
       NEON_FETCH_ENDPOINT: database.endpoint,
       OPENAI_API_KEY: 'any',
@@ -76,9 +98,16 @@ export async function startTown(options: TownOptions): Promise<Town> {
       PUBLIC_URL: `http://127.0.0.1:${port}`,
       PUSH_SECRET: pushSecret,
       ALLOW_ANONYMOUS: '1',
-      ...options.bindings,
-    },
-  });
+      ...given,
+    };
+    const service = await startService({ bundle, state: state.path, port, bindings });
+    closing.push(async () => {
+      await service.stop();
+      await state.forget();
+    });
+    return service;
+  };
+  const service = await start(options.bindings ?? {});
   return {
     service,
     client: clientOf(service.url),
@@ -94,9 +123,9 @@ export async function startTown(options: TownOptions): Promise<Town> {
       if (!found) throw new Error(`${name} does not live here`);
       return found.site;
     },
+    neighbour: start,
     async close() {
-      await service.stop();
-      await state.forget();
+      for (const close of closing) await close();
       for (const agent of agents.values()) await agent.close();
       await model.close();
       await database.close();
@@ -175,4 +204,30 @@ async function record(name: SampleName): Promise<Recorded> {
 async function pass(reply: Response, response: ServerResponse): Promise<void> {
   for await (const chunk of reply.body ?? []) response.write(chunk);
   response.end();
+}
+
+/** What a client sent to an agent, as A2A v1.0 spells it over JSON-RPC. */
+const sent = z.object({
+  method: z.string(),
+  params: z.looseObject({
+    id: z.string().optional(),
+    message: z
+      .looseObject({
+        messageId: z.string(),
+        parts: z.array(z.looseObject({ text: z.string().optional() })),
+        taskId: z.string().optional(),
+        contextId: z.string().optional(),
+      })
+      .optional(),
+  }),
+});
+
+/** The requests to an agent, oldest first; those for its card apart. */
+export function heard(site: Site) {
+  return site.requests.filter(({ method }) => method === 'POST').map(({ body }) => sent.parse(JSON.parse(body)));
+}
+
+/** The messages among them. */
+export function messagesTo(site: Site) {
+  return heard(site).flatMap(({ params: { message } }) => (message ? [message] : []));
 }

@@ -71,7 +71,7 @@ describe('accumulate', () => {
       '{"contextId":"c1","final":true,"kind":"status-update","status":{"message":{"kind":"message","messageId":"m1","parts":[{"kind":"text","text":"你问哪里的天气"}],"role":"agent"},"state":"input-required"},"taskId":"t1"}',
       status('WORKING'),
     ]);
-    expect(heard).toEqual({ bound: ['t1'], text: ['你问哪里的天气'], replies: ['input_required: 你问哪里的天气'] });
+    expect(heard).toEqual({ bound: ['t1'], text: [], replies: ['input_required: 你问哪里的天气'] });
   });
 
   it('hears a plain message, in both versions', async () => {

@@ -1,0 +1,91 @@
+// Everything that a measurement needs, started once: Postgres, what the Workers reach, and the Workers. Effects: processes, files.
+
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { stripTypeScriptTypes } from 'node:module';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { build } from '../support/bundle.ts';
+import { createDatabase, startPostgres } from '../support/postgres.ts';
+import { startService, stateFolder } from '../support/service.ts';
+import { workerdOf } from './measure.ts';
+
+const addressesSchema = z.object({ database: z.string(), model: z.string(), agents: z.array(z.string()) });
+const countsSchema = z.object({
+  databaseRequests: z.number(),
+  modelRequests: z.number(),
+  modelRequestBytes: z.number(),
+  /** Agents that make somebody wait now. */
+  waiting: z.number(),
+});
+export type Counts = z.infer<typeof countsSchema>;
+
+export interface Worker {
+  readonly url: string;
+  /** Of workerd. */
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+export interface Stage {
+  /** What all Workers together have asked for so far. */
+  counts(): Promise<Counts>;
+  startService(): Promise<Worker>;
+  /** `databaseRequests`: per question. */
+  startFloor(databaseRequests: number): Promise<Worker>;
+}
+
+/** Takes about ten seconds. What it starts, `stack` stops. */
+export async function setStage(stack: AsyncDisposableStack): Promise<Stage> {
+  const postgres = await startPostgres();
+  stack.defer(() => postgres.stop());
+  const databaseUrl = await createDatabase(postgres, new URL('../../migrations', import.meta.url).pathname);
+
+  const world = fork(new URL('./world.ts', import.meta.url), [databaseUrl], { stdio: 'inherit' });
+  stack.defer(async () => {
+    if (world.exitCode !== null || world.signalCode !== null) return;
+    world.kill();
+    await once(world, 'exit');
+  });
+  const next = async <T>(schema: z.ZodType<T>): Promise<T> => {
+    const [message] = await Promise.race([
+      once(world, 'message'),
+      once(world, 'exit').then(() => Promise.reject(new Error('the process of database, model and agents ended'))),
+    ]);
+    return schema.parse(message);
+  };
+  const addresses = await next(addressesSchema);
+
+  const bundle = await build('--minify');
+  const folder = dirname(bundle);
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const floor = join(folder, 'floor.js');
+  await writeFile(floor, stripTypeScriptTypes(await readFile(new URL('./floor.ts', import.meta.url), 'utf8')));
+
+  const bindings = {
+    DATABASE_URL: 'postgres://bench:none@database.invalid/main',
+    NEON_FETCH_ENDPOINT: addresses.database,
+    OPENAI_API_KEY: 'none',
+    OPENAI_BASE_URL: addresses.model,
+    OPENAI_MODEL: 'scripted',
+    A2A_AGENTS: JSON.stringify(addresses.agents),
+    ALLOW_ANONYMOUS: '1',
+  };
+  const startWorker = async (bundled: string, more: Readonly<Record<string, string>> = {}): Promise<Worker> => {
+    const state = await stateFolder();
+    stack.defer(() => state.forget());
+    const service = await startService({ bundle: bundled, state: state.path, bindings: { ...bindings, ...more } });
+    stack.defer(() => service.stop());
+    return { url: service.url, pid: await workerdOf(service.pid), stop: () => service.stop() };
+  };
+  return {
+    counts: async () => {
+      const answer = next(countsSchema);
+      world.send('counts');
+      return answer;
+    },
+    startService: () => startWorker(bundle),
+    startFloor: (databaseRequests) => startWorker(floor, { DATABASE_REQUESTS: String(databaseRequests) }),
+  };
+}
