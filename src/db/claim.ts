@@ -72,7 +72,7 @@ export async function claim(db: Database, id: IntentionId, by: RunnerName, sourc
           'calls', (select jsonb_agg(${callJson(sql`q`)} order by q.step, q.ord) from call q where q.intention_id = i.id),
           'questions', (select jsonb_agg(jsonb_build_object('call_id', q.id, 'intention_id', q.intention_id, 'agent', q.agent, 'kind', q.state,
               'content', (select m.content from message m where m.call_id = q.id and m.type in ('input_required', 'auth_required') order by m.seq desc limit 1),
-              'query', (select m.content from message m where m.call_id = q.id and m.type = 'query')) order by q.created_at, q.ord)
+              'query', (select m.content from message m where m.intention_id = q.intention_id and m.call_id = q.id and m.type = 'query')) order by q.created_at, q.ord)
             from call q join intention a on a.id = q.intention_id
             where q.conversation_id = i.conversation_id and q.state in (${question}) and (a.id = i.id or a.status in ('input_required', 'auth_required'))),
           'contexts', (select jsonb_agg(jsonb_build_object('agent_id', f.agent_id, 'context_id', f.context_id, 'task_id', f.task_id)) from (

@@ -32,7 +32,7 @@ export async function observe(db: Database, call: Call, closing: Closing): Promi
           fingerprint = ${closing.fingerprint}, error = ${closing.error}, lease_by = null, lease_until = null,
           wake_at = ${closing.state === 'auth_required' ? sql`now() + ${signInLook}` : sql`null`},
           deadline = case when ${asks} then now() + ${questionTime} else q.deadline end, updated_at = now()
-        where q.id = ${call.id}::uuid and (q.state in (${open}) or (q.state in ('auth_required', 'unknown') and q.state <> ${closing.state}))
+        where q.id = ${call.id}::uuid and (q.state in (${open}) or (q.state in ('auth_required', 'unknown') and q.state <> ${closing.state} and ${closing.state} <> 'unknown'))
         returning q.id, q.intention_id, q.attempts),
       attempt as (update call_attempt a set ended_at = now(), outcome = ${closing.outcome}, error = ${closing.error}
         from closed where a.call_id = closed.id and a.attempt = closed.attempts),

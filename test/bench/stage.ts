@@ -2,8 +2,7 @@
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rm, writeFile } from 'node:fs/promises';
-import { stripTypeScriptTypes } from 'node:module';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { build } from '../support/bundle.ts';
@@ -48,20 +47,20 @@ export async function setStage(stack: AsyncDisposableStack): Promise<Stage> {
     world.kill();
     await once(world, 'exit');
   });
+  const ended = once(world, 'exit').then((): never => {
+    throw new Error('the process of database, model and agents ended');
+  });
+  ended.catch(() => {});
   const next = async <T>(schema: z.ZodType<T>): Promise<T> => {
-    const [message] = await Promise.race([
-      once(world, 'message'),
-      once(world, 'exit').then(() => Promise.reject(new Error('the process of database, model and agents ended'))),
-    ]);
+    const [message] = await Promise.race([once(world, 'message'), ended]);
     return schema.parse(message);
   };
   const addresses = await next(addressesSchema);
 
   const bundle = await build('--minify');
-  const folder = dirname(bundle);
-  stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const floor = join(folder, 'floor.js');
-  await writeFile(floor, stripTypeScriptTypes(await readFile(new URL('./floor.ts', import.meta.url), 'utf8')));
+  stack.defer(() => rm(dirname(bundle), { recursive: true, force: true }));
+  const floorFolder = dirname(await build('--minify', 'test/bench/floor.ts'));
+  stack.defer(() => rm(floorFolder, { recursive: true, force: true }));
 
   const bindings = {
     DATABASE_URL: 'postgres://bench:none@database.invalid/main',
@@ -86,6 +85,6 @@ export async function setStage(stack: AsyncDisposableStack): Promise<Stage> {
       return answer;
     },
     startService: () => startWorker(bundle),
-    startFloor: (databaseRequests) => startWorker(floor, { DATABASE_REQUESTS: String(databaseRequests) }),
+    startFloor: (databaseRequests) => startWorker(join(floorFolder, 'floor.js'), { DATABASE_REQUESTS: String(databaseRequests) }),
   };
 }

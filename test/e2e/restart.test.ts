@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, onTestFailed, test } from 'vitest';
 import { z } from 'zod';
-import { clientOf, frames, type Receipt, rowSchema } from '../support/client.ts';
+import { clientOf, type Receipt } from '../support/client.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { type Service, stateFolder } from '../support/service.ts';
 import { type Plot, plots, type Stop, type Story, type Street, startStreet } from '../support/street.ts';
@@ -100,10 +100,30 @@ async function killedEverywhere(street: Street, state: string, kinds: readonly P
       Promise.race([story.stopped, until(`${story.id} stops at ${JSON.stringify(story.stop)}`, 40, () => isAtRest(street, story))]),
     ),
   );
+  console.log('frozen', stories.length, performance.now());
   await service.kill();
   over.abort();
   street.release();
   return stories;
+}
+
+async function allAtRest(street: Street, stories: readonly Story[], seconds: number): Promise<void> {
+  let left = stories;
+  for (const endMs = performance.now() + seconds * 1000; left.length > 0; await pause(50)) {
+    const rest = await Promise.all(left.map((story) => isAtRest(street, story)));
+    left = left.filter((_, index) => !rest[index]);
+    if (performance.now() < endMs || left.length === 0) continue;
+    const states = await street.query(
+      z.unknown(),
+      `select m.content, i.status, i.step, i.wake_at - now() as wake, i.lease_by, i.lease_until - now() as lease, i.failures,
+      (select jsonb_agg(jsonb_build_object('a', q.agent, 's', q.state, 'wake', q.wake_at - now(), 'by', q.lease_by, 'until', q.lease_until - now(), 'polls', q.polls, 'sent', q.sent_at - now(), 'task', q.task_id)) from call q where q.intention_id = i.id) as calls
+      from intention i left join message m on m.intention_id = i.id and m.seq = 1 where i.status not in ('answered', 'expired')`,
+    );
+    console.log(JSON.stringify(states, null, 1));
+    throw new Error(
+      `not at rest within ${seconds} s: ${left.map(({ id, stop }) => `${id} ${stop?.place} ${stop?.nth} ${stop?.when}`).join(', ')}`,
+    );
+  }
 }
 
 const rowsSchema = z.object({
@@ -183,10 +203,7 @@ test('killed between any two steps with all alarms lost, every message comes to 
     await service.tick();
     const over = AbortSignal.timeout(60_000);
     await Promise.all(stories.map((story) => tell(street, service, story, over)));
-    await until('all are at rest', 60, async () => {
-      const rest = await Promise.all(stories.map((story) => isAtRest(street, story)));
-      return rest.every(Boolean);
-    });
+    await allAtRest(street, stories, 60);
     await street.shift(day + 60);
     await service.tick();
     await until(

@@ -1,6 +1,6 @@
 // One service among a database, a model and agents that live in the test, where any trip of the service can be stopped for good. Effects: processes, HTTP.
 
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { z } from 'zod';
