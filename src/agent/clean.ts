@@ -3,7 +3,7 @@
 import type { Json } from '../intention/message.ts';
 
 /** JSON deeper than this is cut to null: walkers of it recurse. */
-const maxDepth = 64;
+export const maxJsonDepth = 64;
 
 /** Characters that Postgres or UTF-8 refuse: NUL goes, a lone surrogate becomes U+FFFD. */
 export function storable(text: string): string {
@@ -39,7 +39,7 @@ export function storableJson(value: unknown, depth = 0): Json {
   if (typeof value === 'string') return storable(value);
   if (typeof value === 'boolean') return value;
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
-  if (typeof value !== 'object' || value === null || depth === maxDepth) return null;
+  if (typeof value !== 'object' || value === null || depth === maxJsonDepth) return null;
   if (Array.isArray(value)) return value.map((item) => storableJson(item, depth + 1));
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [storable(key), storableJson(item, depth + 1)]));
 }

@@ -1,28 +1,40 @@
 // What callers may post. Unknown fields are refused on native routes and ignored on `/v1/chat`. Pure.
 
 import { z } from 'zod';
+import { maxJsonDepth, storable, storableJson } from '../agent/clean.ts';
 import type { RawPart } from '../agent/reply.ts';
-import { type AgentName, agentName, type Json } from '../intention/message.ts';
+import { type AgentName, agentName } from '../intention/message.ts';
 import type { OnBusy } from '../world.ts';
 
 /** One message with everything that it encloses. */
 export const maxMessageBytes = 64 * 1024;
 
-/** Postgres refuses NUL and lone surrogates; neither is text. */
-const clean = (text: string): string => text.replaceAll('\u0000', '').toWellFormed();
+const isWithin = (value: unknown, depth: number): boolean =>
+  typeof value !== 'object' || value === null || (depth > 0 && Object.values(value).every((item) => isWithin(item, depth - 1)));
 
-const text = z.string().transform(clean);
-const json: z.ZodType<Json> = z.json();
+const text = z.string().transform(storable);
+const json = z
+  .unknown()
+  .refine((value) => value !== undefined, 'is required')
+  .refine((value) => isWithin(value, maxJsonDepth), `is nested deeper than ${maxJsonDepth} levels`)
+  .transform((value) => storableJson(value));
 const about = {
-  name: z.string().max(256).transform(clean).optional(),
-  media_type: z.string().max(128).optional(),
+  name: z.string().max(256).transform(storable).optional(),
+  media_type: z.string().max(128).transform(storable).optional(),
   metadata: json.optional(),
 };
 
 const part = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('text'), text, ...about }),
   z.strictObject({ kind: z.literal('data'), data: json, ...about }),
-  z.strictObject({ kind: z.literal('file'), url: z.url({ protocol: /^https?$/ }).max(2048), ...about }),
+  z.strictObject({
+    kind: z.literal('file'),
+    url: z
+      .url({ protocol: /^https?$/ })
+      .max(2048)
+      .transform(storable),
+    ...about,
+  }),
   /** `bytes` in base64. */
   z.strictObject({ kind: z.literal('bytes'), bytes: z.base64(), ...about }),
 ]);
@@ -34,7 +46,7 @@ export const messageBody = z
     /** A call or an intention that asks; null: something new. */
     answer_to: z.uuid().nullable().optional(),
     on_busy: z.enum(['enqueue', 'interrupt', 'parallel', 'reject']).optional(),
-    agents: z.array(z.string().min(1).max(200)).min(1).max(100).optional(),
+    agents: z.array(z.string().min(1).max(200).transform(storable)).min(1).max(100).optional(),
   })
   .refine((body) => (body.content === undefined) !== (body.parts === undefined), {
     message: 'either content or parts is required',

@@ -160,8 +160,10 @@ function reassign(context: StepContext, outcome: Extract<Outcome, { kind: 'reass
     emptied as (delete from intention i using go, target where i.id = go.id and not exists (select 1 from asked) and not exists (select 1 from others)),
     goes_on as (update intention i set fence = i.fence + 1, failures = 0, lease_by = null, lease_until = null, wake_at = now(), updated_at = now()
       from target where i.id in (select go.id from go) and not exists (select 1 from asked) and exists (select 1 from others) returning i.id),
-    turn as (select ${runnable(sql`target.parallel`, sql`go.conversation_id`, sql`case when exists (select 1 from goes_on) then null else go.id end`)} as status
-      from target, go),
+    -- Whoever gives a message away gives its turn with it, to an intention that takes turns.
+    turn as (select case when target.parallel or (not go.parallel and not exists (select 1 from goes_on)) then 'planning'
+        else ${runnable(sql`false`, sql`go.conversation_id`, sql`null::uuid`)} end as status from target, go),
+    promoted as (${promote(sql`(select go.conversation_id from target, go where target.parallel and not go.parallel and not exists (select 1 from goes_on))`, id)}),
     started as (insert into intention (id, conversation_id, status, parallel, wake_at, deadline)
       select target.id, go.conversation_id, turn.status, target.parallel, case when turn.status = 'planning' then now() end, now() + ${planningTime}
       from target, go, turn where target.fresh returning id),

@@ -136,7 +136,9 @@ export async function findOut(world: World, call: Call, agent: Agent, by: Runner
     if (fault.code === 'internal') throw fault;
     return null;
   });
-  if (reply && reply.state !== 'working') return close(world, by, call, await keep(world, call, reply));
+  // A resumed task may not have moved yet: what it asked before is no answer to what was just sent.
+  const news = reply && reply.state !== 'working' && !isStale(call, reply, world.clock.nowMs());
+  if (news) return close(world, by, call, await keep(world, call, reply));
   const task = taskOf(reply);
   return task ? giveAway(world, call, task) : close(world, by, call, { kind: 'unknown', error });
 }

@@ -23,7 +23,7 @@ export const plots = {
   /** A2A v0.3: nobody can ask it for the task of a message. */
   old: { agents: ['old'], atOnce: false },
   /** Asks back once. */
-  asks: { agents: ['asks', 'asks'], atOnce: false },
+  asks: { agents: ['asks'], atOnce: false },
   both: { agents: ['stream', 'poll'], atOnce: true },
   pair: { agents: ['stream', 'asks'], atOnce: true },
   turns: { agents: ['stream', 'stream', 'stream'], atOnce: false },
@@ -50,8 +50,8 @@ export interface Trip {
 export interface Story {
   readonly id: string;
   readonly plot: Plot;
-  /** Words of its posts. */
-  readonly words: readonly string[];
+  /** Its first message. A question of an agent is answered by `that one #<id>`. */
+  readonly words: string;
   /** Its trip that never comes back, as long as nobody calls `release`. */
   readonly stop: Stop | null;
   /** Resolves when that trip is under way. */
@@ -133,7 +133,7 @@ export async function startStreet(
     const body = await bodyOf(incoming);
     const trip = depart(ownerOf(body), 'database', body.slice(0, 200));
     await trip.hold('before');
-    if (response.destroyed) return;
+    if (incoming.socket.destroyed) return;
     const passed = httpRequest({ port: bridgePort, path: '/sql', method: 'POST', headers: incoming.headers }, async (answer) => {
       const text = await bodyOf(answer);
       await trip.hold('after');
@@ -220,14 +220,14 @@ export async function startStreet(
     begin(plot, stop = null) {
       const id = `${plot}${told.size + 1}`;
       const { promise, resolve } = Promise.withResolvers<void>();
-      const asked = plots[plot].agents.some((name) => name === 'asks');
-      const words = [`${plot} #${id}`, ...(asked ? [`that one #${id}`] : [])];
-      const story: Story = { id, plot, words, stop, stopped: promise };
+      const story: Story = { id, plot, words: `${plot} #${id}`, stop, stopped: promise };
       told.set(id, { story, counts: { database: 0, model: 0, agent: 0, user: 0 }, reached: resolve, isStopped: false });
       return story;
     },
     release() {
       free = true;
+      // What was still on its way when the service died does not arrive.
+      gate.closeAllConnections();
       released.resolve();
     },
     arrive: (story, place) => depart(story.id, place, '').hold('before'),
@@ -275,14 +275,10 @@ function decided({ body }: ModelRequest): ModelReply {
   const plot = Object.entries(plots).find(([key]) => key === name)?.[1];
   if (!plot) return reports('nothing to do');
   const results = body.messages.filter(({ role }) => role === 'tool').length;
-  const waits = body.messages.some(({ role, content }) => role === 'user' && content?.startsWith('that one'));
-  const next = plot.atOnce
-    ? results === 0
-      ? plot.agents
-      : waits && results === plot.agents.length
-        ? ['asks']
-        : []
-    : plot.agents.slice(results, results + 1);
+  const last = body.messages.at(-1);
+  const answered = last?.role === 'user' && last.content?.startsWith('that one');
+  const due = plot.atOnce ? plot.agents.slice(results) : plot.agents.slice(results, results + 1);
+  const next = answered ? ['asks'] : due;
   if (next.length === 0) return reports(`report on #${id}, in some words so that it takes some pieces`);
   return callsAgents(...next.map((agent) => ({ agent, query: `ask ${agent} #${id}` })));
 }
