@@ -6,7 +6,26 @@ import type { AgentSource } from './agent/card.ts';
 import { Fault } from './fault.ts';
 import { maxCalls, maxSteps } from './intention/limits.ts';
 import { type OwnerId, ownerId } from './intention/message.ts';
-import type { Settings } from './world.ts';
+
+/** The bindings, parsed once. Units are in the names. */
+export interface Settings {
+  readonly databaseUrl: string;
+  /** Full URL of a local stand-in for Neon's SQL endpoint; loopback only. */
+  readonly databaseEndpoint: string | null;
+  readonly model: { readonly baseUrl: string; readonly apiKey: string; readonly name: string; readonly standIn: boolean };
+  readonly planInstructions: string;
+  readonly agentSources: readonly AgentSource[];
+  /** Where agents reach our webhook; null: we offer no push. */
+  readonly publicUrl: string | null;
+  readonly pushSecret: string;
+  /** By the key's digest. */
+  readonly apiKeys: ReadonlyMap<string, OwnerId>;
+  readonly allowAnonymous: boolean;
+  /** Near the database; counts when a Runner is first created. */
+  readonly runnerLocation: 'wnam' | 'enam' | 'sam' | 'weur' | 'eeur' | 'apac' | 'oc' | 'afr' | 'me' | null;
+  readonly maxSteps: number;
+  readonly maxCalls: number;
+}
 
 const webUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 const optional = <T>(schema: z.ZodType<T, string>) => z.preprocess((value) => (value === '' ? undefined : value), schema.optional());

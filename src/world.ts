@@ -5,9 +5,11 @@ import type { AgentEvent, AgentReply, RawPart } from './agent/reply.ts';
 import type { FaultNotes } from './fault.ts';
 import type { Call, Closing } from './intention/call.ts';
 import type { IntentionStatus } from './intention/intention.ts';
-import type { CallId, ConversationId, FileId, IntentionId, Message, MessageId, OwnerId, Part, Parts } from './intention/message.ts';
+import type { CallId, ConversationId, FileId, IntentionId, Message, OwnerId, Part } from './intention/message.ts';
+import type { Accepted, Accepting, CallClaim, Claim, Decided, Observed, RunnerName, Stopped } from './intention/rules.ts';
 import type { Outcome } from './intention/transition.ts';
 import type { Prompt, RawDecision } from './plan/plan.ts';
+import type { Settings } from './settings.ts';
 import type { StepContext } from './step/context.ts';
 import type { DeltaEvent, StreamEvent } from './stream/event.ts';
 
@@ -24,26 +26,6 @@ export interface World {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-}
-
-/** The bindings, parsed once. Units are in the names. */
-export interface Settings {
-  readonly databaseUrl: string;
-  /** Full URL of a local stand-in for Neon's SQL endpoint; loopback only. */
-  readonly databaseEndpoint: string | null;
-  readonly model: { readonly baseUrl: string; readonly apiKey: string; readonly name: string; readonly standIn: boolean };
-  readonly planInstructions: string;
-  readonly agentSources: readonly AgentSource[];
-  /** Where agents reach our webhook; null: we offer no push. */
-  readonly publicUrl: string | null;
-  readonly pushSecret: string;
-  /** By the key's digest. */
-  readonly apiKeys: ReadonlyMap<string, OwnerId>;
-  readonly allowAnonymous: boolean;
-  /** Near the database; counts when a Runner is first created. */
-  readonly runnerLocation: 'wnam' | 'enam' | 'sam' | 'weur' | 'eeur' | 'apac' | 'oc' | 'afr' | 'me' | null;
-  readonly maxSteps: number;
-  readonly maxCalls: number;
 }
 
 /** The writing rules. Each is one request, lock first; each may be repeated and then recognises itself. Times are ms since the epoch. */
@@ -169,9 +151,6 @@ export interface Subscriptions {
   events(conversation: ConversationId, after: number, follow: IntentionId, forMs: number): AsyncIterable<StreamEvent>;
 }
 
-/** `intention:<id>` or `call:<id>`. */
-export type RunnerName = `intention:${string}` | `call:${string}`;
-
 /** Alarm clocks. Re-arming only ever moves an alarm earlier. */
 export interface Runner {
   arm(name: RunnerName, inMs: number): Promise<void>;
@@ -193,77 +172,3 @@ export interface Ids {
 
 /** One line of JSON: what happened, with ids and numbers only. */
 export type Log = (event: string, notes: FaultNotes) => void;
-
-export type OnBusy = 'enqueue' | 'interrupt' | 'parallel' | 'reject';
-
-/** A message at the door. The id of a new intention is that of its first message: a Runner armed under it finds the message wherever it landed. */
-export interface Accepting {
-  readonly owner: OwnerId;
-  /** Null: a new conversation under `newConversationId`. */
-  readonly conversation: ConversationId | null;
-  readonly newConversationId: ConversationId;
-  readonly messageId: MessageId;
-  readonly content: string;
-  readonly parts: Parts;
-  readonly title: string;
-  readonly answerTo: string | null | undefined;
-  readonly onBusy: OnBusy;
-  readonly idempotency: { readonly scope: string; readonly key: string; readonly bodyHash: string } | null;
-}
-
-export type Accepted =
-  | {
-      readonly kind: 'accepted';
-      readonly message: Message;
-      readonly intentionId: IntentionId;
-      readonly status: IntentionStatus;
-      readonly repeated: boolean;
-      readonly stopped: Stopped | null;
-    }
-  | { readonly kind: 'no_conversation' | 'question_closed' | 'busy' | 'key_reused' };
-
-export type Claim =
-  | { readonly kind: 'step'; readonly context: StepContext }
-  /** Not now: look again in `inMs`; wake these, whose turn it is. */
-  | { readonly kind: 'wait'; readonly inMs: number | null; readonly wake: readonly RunnerName[] }
-  | { readonly kind: 'expired'; readonly conversationId: ConversationId };
-
-/** `call` says by its state what to do: send (`sending`, just claimed from `planned`), find out, look, or cancel. Look again in `inMs`. */
-export type CallClaim =
-  | {
-      readonly kind: 'claimed';
-      readonly fresh: boolean;
-      readonly call: Call;
-      readonly agent: Agent;
-      readonly nowMs: number;
-      readonly inMs: number | null;
-    }
-  | { readonly kind: 'wait'; readonly inMs: number | null };
-
-export type Decided =
-  | {
-      readonly kind: 'applied';
-      readonly messages: readonly Message[];
-      readonly status: IntentionStatus;
-      readonly calls: readonly Call[];
-      readonly wake: readonly RunnerName[];
-    }
-  /** A newer row has come: load again and decide anew. */
-  | { readonly kind: 'overtaken' }
-  /** The fence moved: somebody else has the work. */
-  | { readonly kind: 'lost' };
-
-/** `message` is null when the call was closed before: a repeat changes nothing. */
-export interface Observed {
-  readonly message: Message | null;
-  readonly status: IntentionStatus;
-  readonly wake: readonly RunnerName[];
-}
-
-/** `message` is null when the intention had ended before. `stop`: the invocations to abort. */
-export interface Stopped {
-  readonly message: Message | null;
-  readonly status: IntentionStatus | null;
-  readonly stop: readonly RunnerName[];
-  readonly wake: readonly RunnerName[];
-}

@@ -2,7 +2,8 @@
 
 import { asFault, Fault, toProblem, toWebhookStatus } from '../fault.ts';
 import { callId } from '../intention/message.ts';
-import type { Ledger, Log, Runner, Settings } from '../world.ts';
+import type { Settings } from '../settings.ts';
+import type { Ledger, Log, Runner } from '../world.ts';
 import { readPush, verifyPush } from './push.ts';
 
 /** A notification may hold a whole task; we only need to know that it is one. */

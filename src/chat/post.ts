@@ -3,8 +3,9 @@
 import { Fault } from '../fault.ts';
 import { armAheadMs } from '../intention/limits.ts';
 import { type ConversationId, conversationId, messageId, type OwnerId } from '../intention/message.ts';
+import type { Accepted, RunnerName } from '../intention/rules.ts';
 import { messageEvent } from '../stream/event.ts';
-import type { Accepted, RunnerName, World } from '../world.ts';
+import type { World } from '../world.ts';
 import type { Posted } from './schema.ts';
 
 const maxTitle = 80;

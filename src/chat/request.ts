@@ -3,8 +3,8 @@
 import { z } from 'zod';
 import { Fault } from '../fault.ts';
 import { type OwnerId, ownerId } from '../intention/message.ts';
+import type { Settings } from '../settings.ts';
 import { keyDigest } from '../settings.ts';
-import type { Settings } from '../world.ts';
 
 /** A key's owner; everybody is `anonymous` where that is allowed. Throws Fault `unauthorized`, `auth_not_configured`. */
 export function callerOf(request: Request, settings: Settings): OwnerId {

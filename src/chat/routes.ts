@@ -13,9 +13,10 @@ import {
   type Message,
   type OwnerId,
 } from '../intention/message.ts';
+import type { Accepted } from '../intention/rules.ts';
 import { messageEvent } from '../stream/event.ts';
 import { parseLastEventId } from '../stream/sse.ts';
-import type { Accepted, ConversationSummary, World } from '../world.ts';
+import type { ConversationSummary, World } from '../world.ts';
 import { post, titleOf } from './post.ts';
 import { bodyOf, callerOf, cursorFor, cursorOf, idempotencyKeyOf, idOf, limitOf } from './request.ts';
 import { conversationBody, maxMessageBytes, messageBody, type Posted, posted } from './schema.ts';

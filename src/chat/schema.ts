@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { maxJsonDepth, storable, storableJson } from '../agent/clean.ts';
 import type { RawPart } from '../agent/reply.ts';
 import { type AgentName, agentName } from '../intention/message.ts';
-import type { OnBusy } from '../world.ts';
+import type { OnBusy } from '../intention/rules.ts';
 
 /** One message with everything that it encloses. */
 export const maxMessageBytes = 64 * 1024;

@@ -3,7 +3,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { IntentionStatus } from '../intention/intention.ts';
 import { type ConversationId, conversationId, intentionId, type OwnerId } from '../intention/message.ts';
-import type { Accepted, Accepting, RunnerName, Stopped } from '../world.ts';
+import type { Accepted, Accepting, RunnerName, Stopped } from '../intention/rules.ts';
 import { type Database, json } from './database.ts';
 import { belongs, busy, lock, planningTime, question, runnable } from './fragments.ts';
 import { type MessageRow, messageFrom } from './rows.ts';

@@ -3,7 +3,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { IntentionStatus } from '../intention/intention.ts';
 import { conversationId, intentionId } from '../intention/message.ts';
-import type { Archive, ConversationSummary, RunnerName } from '../world.ts';
+import type { RunnerName } from '../intention/rules.ts';
+import type { Archive, ConversationSummary } from '../world.ts';
 import type { Database } from './database.ts';
 import { belongs, lock, terminal } from './fragments.ts';
 import { type MessageRow, messageFrom } from './rows.ts';

@@ -3,7 +3,7 @@
 import { sql } from 'drizzle-orm';
 import type { Call } from '../intention/call.ts';
 import type { CallId } from '../intention/message.ts';
-import type { CallClaim, RunnerName } from '../world.ts';
+import type { CallClaim, RunnerName } from '../intention/rules.ts';
 import type { Database } from './database.ts';
 import { lease, lock, open } from './fragments.ts';
 import { type AgentRow, agentFrom, type CallRow, callFrom, callJson } from './rows.ts';

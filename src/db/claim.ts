@@ -4,7 +4,7 @@ import { sql } from 'drizzle-orm';
 import type { AgentSource } from '../agent/card.ts';
 import type { IntentionStatus } from '../intention/intention.ts';
 import { agentName, callId, conversationId, type IntentionId, intentionId, ownerId } from '../intention/message.ts';
-import type { Claim, RunnerName } from '../world.ts';
+import type { Claim, RunnerName } from '../intention/rules.ts';
 import { type Database, json } from './database.ts';
 import { belongs, lease, lock, open, question } from './fragments.ts';
 import { type AgentRow, agentFrom, type CallRow, callFrom, callJson, type MessageRow, messageFrom } from './rows.ts';

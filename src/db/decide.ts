@@ -3,9 +3,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { IntentionStatus } from '../intention/intention.ts';
 import { type NewMessage, planName } from '../intention/message.ts';
+import type { Decided, RunnerName } from '../intention/rules.ts';
 import type { Outcome } from '../intention/transition.ts';
 import type { StepContext } from '../step/context.ts';
-import type { Decided, RunnerName } from '../world.ts';
 import { type Database, json } from './database.ts';
 import { asking, belongs, lease, lock, planningTime, promote, question, runnable } from './fragments.ts';
 import { type CallRow, callFrom, callJson, type MessageRow, messageFrom } from './rows.ts';

@@ -1,6 +1,7 @@
 // The Ledger port over the rules, one file each. Effects: Postgres.
 
-import type { Ids, Ledger, Settings } from '../world.ts';
+import type { Settings } from '../settings.ts';
+import type { Ids, Ledger } from '../world.ts';
 import { accept, open } from './accept.ts';
 import { claim } from './claim.ts';
 import { cancelled, claimCall, poke } from './claim-call.ts';

@@ -3,7 +3,7 @@
 import { sql } from 'drizzle-orm';
 import type { Call, Closing } from '../intention/call.ts';
 import type { IntentionStatus } from '../intention/intention.ts';
-import type { Observed, RunnerName } from '../world.ts';
+import type { Observed, RunnerName } from '../intention/rules.ts';
 import type { Database } from './database.ts';
 import { insertRows } from './decide.ts';
 import { belongs, busy, lease, lock, open, promote, question, questionTime, signInLook } from './fragments.ts';

@@ -3,7 +3,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { IntentionStatus } from '../intention/intention.ts';
 import type { ConversationId, IntentionId, OwnerId } from '../intention/message.ts';
-import type { RunnerName, Stopped } from '../world.ts';
+import type { RunnerName, Stopped } from '../intention/rules.ts';
 import type { Database } from './database.ts';
 import { lock, open, promote, question, terminal } from './fragments.ts';
 import { type MessageRow, messageFrom } from './rows.ts';

@@ -1,7 +1,7 @@
 // Rule 5, Sweep: due work that nobody took up. It names Runners and changes nothing. Effects: Postgres.
 
 import { sql } from 'drizzle-orm';
-import type { RunnerName } from '../world.ts';
+import type { RunnerName } from '../intention/rules.ts';
 import type { Database } from './database.ts';
 
 /** One request; oldest first. A row that is due for longer than the grace is an anomaly: its alarm was lost. */

@@ -1,8 +1,8 @@
 // The Worker's bindings by name, and who may see them. Pure.
 
 import { asFault } from '../fault.ts';
+import type { Settings } from '../settings.ts';
 import { readSettings } from '../settings.ts';
-import type { Settings } from '../world.ts';
 
 /** Anybody on this machine can read the arguments of a process; these travel in a file. */
 export const secretNames = ['DATABASE_URL', 'OPENAI_API_KEY', 'A2A_AGENTS', 'PUSH_SECRET', 'API_KEYS'] as const;

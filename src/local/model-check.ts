@@ -1,7 +1,7 @@
 // One question to the configured model at start-up, so that a wrong key is seen before a user asks. Effects: HTTP.
 
 import * as z from 'zod';
-import type { Settings } from '../world.ts';
+import type { Settings } from '../settings.ts';
 import { cappedText } from './capped-text.ts';
 import { parseJson } from './json.ts';
 

@@ -12,7 +12,8 @@ import {
 } from 'ai';
 import { Fault } from '../fault.ts';
 import type { Json, Usage } from '../intention/message.ts';
-import type { Planner, Settings } from '../world.ts';
+import type { Settings } from '../settings.ts';
+import type { Planner } from '../world.ts';
 import { refusesChoice, toFault } from './model-fault.ts';
 import type { Prompt, RawDecision, RawToolCall, Turn } from './plan.ts';
 import { storable } from './text.ts';

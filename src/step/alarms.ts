@@ -1,6 +1,8 @@
 // The Runner port over the Durable Object namespace. Effects: Durable Objects.
 
-import type { Runner, RunnerName, Settings } from '../world.ts';
+import type { RunnerName } from '../intention/rules.ts';
+import type { Settings } from '../settings.ts';
+import type { Runner } from '../world.ts';
 import type { Runner as RunnerObject } from './runner.ts';
 
 /** `location` (a hint near the database) counts when an object is first created. */

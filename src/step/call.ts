@@ -4,7 +4,8 @@ import { asFault, type Fault } from '../fault.ts';
 import { isStale } from '../intention/conclude.ts';
 import { alarmMs, lookMs, unknownAfterMs } from '../intention/limits.ts';
 import { callId } from '../intention/message.ts';
-import type { CallClaim, Observed, RunnerName, World } from '../world.ts';
+import type { CallClaim, Observed, RunnerName } from '../intention/rules.ts';
+import type { World } from '../world.ts';
 import { close, findOut, fire, keep } from './fire.ts';
 
 /** One wake-up. Returns in how many ms to wake again; null: nothing is left to do. Throws Fault when the world is away. */

@@ -7,8 +7,9 @@ import type { Call } from '../intention/call.ts';
 import { conclude, type Heard, isStale } from '../intention/conclude.ts';
 import { armAheadMs, bindAfterMs, leaveStreamAfterMs, lookMs, readStreamMs, signInLookMs } from '../intention/limits.ts';
 import { messageId } from '../intention/message.ts';
+import type { Observed, RunnerName } from '../intention/rules.ts';
 import { messageEvent } from '../stream/event.ts';
-import type { Observed, RunnerName, World } from '../world.ts';
+import type { World } from '../world.ts';
 import { type End, underLease } from './heartbeat.ts';
 
 interface Task {

@@ -3,9 +3,10 @@
 import { asFault, Fault } from '../fault.ts';
 import { alarmMs, maxFailures, questionMs } from '../intention/limits.ts';
 import { intentionId, planName } from '../intention/message.ts';
+import type { Claim, Decided, RunnerName } from '../intention/rules.ts';
 import { type Input, type Outcome, transition } from '../intention/transition.ts';
 import { messageEvent, type StreamEvent } from '../stream/event.ts';
-import type { Claim, Decided, RunnerName, World } from '../world.ts';
+import type { World } from '../world.ts';
 import type { StepContext } from './context.ts';
 import { fire } from './fire.ts';
 import { underLease } from './heartbeat.ts';

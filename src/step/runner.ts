@@ -3,7 +3,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import { bind } from '../bind.ts';
 import { asFault } from '../fault.ts';
-import type { RunnerName } from '../world.ts';
+import type { RunnerName } from '../intention/rules.ts';
 import { runCall } from './call.ts';
 import { runIntention } from './run.ts';
 

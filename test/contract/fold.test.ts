@@ -6,7 +6,7 @@ import { type Call, type ClosingState, openStates, questionStates } from '../../
 import { fold } from '../../src/intention/fold.ts';
 import { isTerminal } from '../../src/intention/intention.ts';
 import type { CallId, ConversationId, IntentionId } from '../../src/intention/message.ts';
-import type { OnBusy } from '../../src/world.ts';
+import type { OnBusy } from '../../src/intention/rules.ts';
 import {
   accepted,
   callOutcome,

@@ -6,7 +6,7 @@ import { useTown } from '../support/town.ts';
 
 const town = useTown({ agents: ['weather'] });
 
-const runs = 300;
+const runs = Number(process.env["FUZZ_RUNS"] ?? 300);
 /** All that is asked here is answered without waiting for anybody. */
 const soonMs = 10_000;
 

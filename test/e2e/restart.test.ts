@@ -75,7 +75,7 @@ async function say(street: Street, service: Service, story: Story, conversation:
   const response = await client.send(client.messagesOf(conversation), {
     method: 'POST',
     body: JSON.stringify({ content }),
-    headers: { 'content-type': 'application/json', 'idempotency-key': `${story.id} ${content.length}` },
+    headers: { 'content-type': 'application/json', 'idempotency-key': `${story.id}-${content.length}` },
     signal,
   });
   expect(response.status).toBe(202);

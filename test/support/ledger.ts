@@ -24,12 +24,13 @@ import {
   ownerId,
   planName,
 } from '../../src/intention/message.ts';
+import type { Accepted, Accepting, Claim, RunnerName } from '../../src/intention/rules.ts';
 import { messageIdOf, type Outcome } from '../../src/intention/transition.ts';
 import { createBridge } from '../../src/local/bridge.ts';
 import { pgliteBackend } from '../../src/local/pglite-backend.ts';
 import { postgresBackend } from '../../src/local/postgres-backend.ts';
 import type { StepContext } from '../../src/step/context.ts';
-import type { Accepted, Accepting, Archive, Claim, Ledger, RunnerName } from '../../src/world.ts';
+import type { Archive, Ledger } from '../../src/world.ts';
 import { createDatabase, type PostgresServer } from './postgres.ts';
 
 export const owner = ownerId('tester');
