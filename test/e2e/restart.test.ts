@@ -208,25 +208,12 @@ test('a reader who comes back with the last id after each kill sees every row on
     const seen: number[] = [];
     let service = await start(street, state.path);
     const conversation = await say(street, service, story, null, story.words, AbortSignal.timeout(10_000));
-    for (let last = 0; last === 0 || !(await isAtRest(street, story)) || last < (await rowsOf(street, story)).length; ) {
-      try {
-        for await (const { event, id, data } of clientOf(service.url).events(conversation, { 'last-event-id': `${last}` })) {
-          if (event === 'message') {
-            last = Number(id);
-            seen.push(last);
-          }
-          if (seen.length === killAfter[0]) await service.kill();
-          if (
-            event === 'status' &&
-            z.object({ status: z.string() }).parse(JSON.parse(data)).status !== 'planning' &&
-            (await isAtRest(street, story))
-          )
-            break;
-        }
-      } catch {
-        // The connection died with the service.
-      }
-      if (seen.length < (killAfter[0] ?? Number.POSITIVE_INFINITY)) continue;
+    while (!(await isAtRest(street, story)) || seen.length < (await rowsOf(street, story)).length) {
+      const due = killAfter[0] ?? Number.POSITIVE_INFINITY;
+      // Broken off by the kill, or by us after a second of silence.
+      await read(service, conversation, seen, () => seen.length >= due).catch(() => undefined);
+      if (seen.length < due) continue;
+      await service.kill();
       killAfter.shift();
       service = await start(street, state.path);
     }
@@ -238,3 +225,15 @@ test('a reader who comes back with the last id after each kill sees every row on
     await state.forget();
   }
 });
+
+/** Notes the ids of the rows after the last one noted; until `enough`, or a second passes without a frame. */
+async function read(service: Service, conversation: string, seen: number[], enough: () => boolean): Promise<void> {
+  const events = clientOf(service.url).events(conversation, { 'last-event-id': `${seen.at(-1) ?? 0}` });
+  for (;;) {
+    const next = await Promise.race([events.next(), pause(1_000, null)]);
+    if (next === null || next.done) break;
+    if (next.value.event === 'message') seen.push(Number(next.value.id));
+    if (enough()) break;
+  }
+  void events.return().catch(() => undefined);
+}

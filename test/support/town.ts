@@ -54,7 +54,7 @@ export interface TownOptions {
 export const pushSecret = 'the secret of the town';
 
 /** A town for the tests of one file; what the service logged is printed for those that fail. */
-export function useTown(options: TownOptions = {}): () => Town {
+export function useTown(options: TownOptions | (() => Promise<TownOptions>) = {}): () => Town {
   let town: Town | null = null;
   const here = () => {
     if (town === null) throw new Error('there is no town yet');
@@ -62,7 +62,7 @@ export function useTown(options: TownOptions = {}): () => Town {
   };
   let logged = 0;
   beforeAll(async () => {
-    town = await startTown(inject('bundle'), options);
+    town = await startTown(inject('bundle'), typeof options === 'function' ? await options() : options);
   });
   afterEach(({ task }) => {
     const { service, model } = here();
