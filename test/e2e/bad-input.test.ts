@@ -28,7 +28,11 @@ async function problem(path: string, init: RequestInit): Promise<Problem> {
 }
 
 const json = { 'content-type': 'application/json' };
-const post = (body: BodyInit, headers: Readonly<Record<string, string>> = json): RequestInit => ({ method: 'POST', body, headers });
+const post = (body: NonNullable<RequestInit['body']>, headers: Readonly<Record<string, string>> = json): RequestInit => ({
+  method: 'POST',
+  body,
+  headers,
+});
 const unknown = '0198a000-0000-7000-8000-000000000000';
 
 let conversation: string;
