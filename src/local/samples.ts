@@ -1,17 +1,14 @@
 // The sample agents and the stand-in for the model, each a process of its own. Effects: processes, HTTP.
 
 import { fileURLToPath } from 'node:url';
-import * as z from 'zod';
-import { cappedText } from './capped-text.ts';
-import { parseJson } from './json.ts';
+import type { AgentSource } from '../agent/card.ts';
+import { readSources } from '../agent/sources.ts';
 import { freePort } from './ports.ts';
 import { type Server, startServer } from './processes.ts';
 
 const names = ['helloworld', 'travel', 'weather', 'people', 'coder', 'slow', 'flaky'] as const;
 /** The first one's; the others follow. Fixed, so that agents keep their addresses from start to start. */
 const firstPort = 9990;
-const cardTimeoutMs = 5_000;
-const maxCardBytes = 64 * 1024;
 
 interface Surroundings {
   readonly env: NodeJS.ProcessEnv;
@@ -45,12 +42,18 @@ const modulePath = (path: string): string => fileURLToPath(new URL(path, import.
 
 export const cardUrl = (url: string): string => `${url}/.well-known/agent-card.json`;
 
-const cardSchema = z.object({ description: z.string() });
-
-/** What the agent says of itself, its first sentence; empty when it says nothing. */
-export async function introduction(url: string): Promise<string> {
-  const response = await fetch(cardUrl(url), { signal: AbortSignal.timeout(cardTimeoutMs) }).catch(() => null);
-  const text = response && (await cappedText(response, maxCardBytes).catch(() => null));
-  const card = cardSchema.safeParse(parseJson(text ?? ''));
-  return card.success ? (card.data.description.split(/(?<=[.。])/u)[0]?.trim() ?? '') : '';
+/** One line an agent, as the Worker will find them; one a source that has none, with the reason. */
+export async function introduce(sources: readonly AgentSource[]): Promise<readonly string[]> {
+  const found = (await readSources(sources)).flatMap(({ source, error, agents }) =>
+    error === null
+      ? agents.map(({ namespace, name, card }) => [
+          namespace === 'default' ? name : `${namespace}/${name}`,
+          firstSentence(card.description),
+        ])
+      : [[source, `! ${error}`]],
+  );
+  const width = Math.max(...found.map(([name = '']) => name.length));
+  return found.map(([name = '', words = '']) => `${name.padEnd(width)}  ${words}`);
 }
+
+const firstSentence = (text: string): string => text.split(/(?<=[.。])/u)[0]?.trim() ?? '';

@@ -8,7 +8,7 @@ import { checkModel } from './model-check.ts';
 import type { Options } from './options.ts';
 import { freePort, listen, loopback } from './ports.ts';
 import type { Child } from './processes.ts';
-import { cardUrl, introduction, startSamples, startStandIn } from './samples.ts';
+import { cardUrl, introduce, startSamples, startStandIn } from './samples.ts';
 import type { Ready, Sentences } from './sentences.ts';
 import { isReady, startWorker, tick } from './wrangler.ts';
 
@@ -32,7 +32,7 @@ export interface Surroundings {
 
 /** Throws an Error whose message is for the user. */
 export async function start(world: Surroundings): Promise<Ready> {
-  const { options, say, stopping, progress } = world;
+  const { options, say, stopping } = world;
   if ((await freePort(options.port)) === null) throw new Error(say.portTaken(options.port));
   const database = await startDatabase(world);
   stopping.throwIfAborted();
@@ -40,7 +40,6 @@ export async function start(world: Surroundings): Promise<Ready> {
   const agents = await startAgents(world);
   const model = await startModel(world);
   stopping.throwIfAborted();
-  if (agents.lines.length > 0) progress(say.agents);
 
   const bindings = readBindings({
     PUBLIC_URL: `http://${loopback}:${options.port}`,
@@ -61,7 +60,7 @@ export async function start(world: Surroundings): Promise<Ready> {
     database: database.name,
     model: settings.model.standIn ? say.standIn : say.model(settings.model.name, settings.model.baseUrl),
     complaint: modelState && say.modelState(await modelState),
-    agents: agents.lines.length > 0 ? agents.lines : settings.agentSources.map((source) => source.url),
+    agents: await introduce(settings.agentSources),
   };
 }
 
@@ -94,7 +93,7 @@ async function startDatabase({ options, say, stack, progress }: Surroundings) {
 /** None, when the user has agents of their own. */
 async function startAgents(world: Surroundings) {
   const { options, onLine, stopping } = world;
-  if (options.variables.A2A_AGENTS || options.variables.A2A_RUNTIME_ENDPOINT) return { bindings: {}, lines: [] };
+  if (options.variables.A2A_AGENTS || options.variables.A2A_RUNTIME_ENDPOINT) return { bindings: {} };
   const coderVariables = options.variables.OPENAI_API_KEY
     ? pick(options.variables, ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL'])
     : {};
@@ -105,12 +104,8 @@ async function startAgents(world: Surroundings) {
   );
   const urls = (await Promise.all(servers.map((server) => server.url))).filter((url) => url !== null);
   stopping.throwIfAborted();
-  const introductions = await Promise.all(urls.map(introduction));
-  const width = Math.max(...servers.map(({ child }) => child.name.length));
-  return {
-    bindings: { A2A_AGENTS: JSON.stringify(urls.map(cardUrl)) },
-    lines: servers.map(({ child }, index) => `${child.name.padEnd(width)}  ${introductions[index] ?? ''}`),
-  };
+  world.progress(world.say.agents);
+  return { bindings: { A2A_AGENTS: JSON.stringify(urls.map(cardUrl)) } };
 }
 
 async function startModel(world: Surroundings) {

@@ -210,7 +210,6 @@ test('a reader who comes back with the last id after each kill sees every row on
     const conversation = await say(street, service, story, null, story.words, AbortSignal.timeout(10_000));
     while (!(await isAtRest(street, story)) || seen.length < (await rowsOf(street, story)).length) {
       const due = killAfter[0] ?? Number.POSITIVE_INFINITY;
-      console.log('round', seen, due, await fateOf(street, story), await rowsOf(street, story), street.trips.length, service.log.slice(-6));
       // Broken off by the kill, or by us after a second of silence.
       await read(service, conversation, seen, () => seen.length >= due).catch(() => undefined);
       if (seen.length < due) continue;

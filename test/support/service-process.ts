@@ -21,7 +21,7 @@ const service = new Miniflare(
       RUNNER: { className: 'Runner', useSQLite: true },
       CONVERSATION: { className: 'Conversation', useSQLite: true },
     },
-    durableObjectsPersist: given.state,
+    resourcePersistencePath: given.state,
     host: '127.0.0.1',
     port: given.port,
     handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {

@@ -120,6 +120,7 @@ export async function startStreet(
   const url = await createDatabase(postgres, new URL('../../migrations', import.meta.url).pathname);
   const backend = postgresBackend(url);
   const own = new pg.Pool({ connectionString: url, max: 4 });
+  own.on('error', () => undefined);
   const bridge = createBridge(() => backend);
   const bridgePort = (await listen(bridge, 0)) ?? 0;
 
