@@ -185,6 +185,25 @@ describe.each([
     expect(await statusOf(conversation, aside.intentionId)).toBe('planning');
   });
 
+  test('a queued message that turns out to answer a question gives its turn to that question', async () => {
+    const first = await accepted(under.ledger, newMessage('weather', null));
+    const conversation = first.message.conversationId;
+    const [call] = await called(under.ledger, await step(under.ledger, first.intentionId), ['weather']);
+    if (!call) throw new Error('no call');
+    const second = await accepted(under.ledger, newMessage('Shanghai', conversation));
+    const third = await accepted(under.ledger, newMessage('and people?', conversation));
+    const asks = await under.ledger.observe(call, closing(call, 'input_required', 'where?'));
+    expect(asks.wake).toEqual([runnerOf(second.intentionId)]);
+    const moved = await under.ledger.decide(
+      await step(under.ledger, second.intentionId),
+      runnerOf(second.intentionId),
+      reassignOutcome(call.id),
+    );
+    expect(moved.kind === 'applied' && moved.wake).toEqual([runnerOf(first.intentionId)]);
+    expect(await statusOf(conversation, first.intentionId)).toBe('planning');
+    expect(await statusOf(conversation, third.intentionId)).toBe('queued');
+  });
+
   test('a decision on rows that are not the newest is made anew; one of an older fence is lost', async () => {
     const first = await accepted(under.ledger, newMessage('weather and people', null));
     const [weather, people] = await called(under.ledger, await step(under.ledger, first.intentionId), ['weather', 'people']);
