@@ -7,7 +7,6 @@ const faults = {
   unauthorized: { family: 'caller', status: 401, title: 'A valid API key is required' },
   not_found: { family: 'caller', status: 404, title: 'There is nothing here' },
   method_not_allowed: { family: 'caller', status: 405, title: 'The method is not allowed here' },
-  not_acceptable: { family: 'caller', status: 406, title: 'The answer has no such form' },
   question_closed: { family: 'caller', status: 409, title: 'That question is no longer open' },
   conversation_busy: { family: 'caller', status: 409, title: 'The conversation is busy' },
   body_too_large: { family: 'caller', status: 413, title: 'The body is too large' },
@@ -99,9 +98,9 @@ export function retryAfterSeconds(fault: Fault): number | undefined {
   return faults[fault.code].status === 503 ? (fault.retryAfterSeconds ?? 5) : undefined;
 }
 
-/** Border 2: whether the Runner tries the same work again. A bug is retried too, since every claim counts a failure. */
-export function toRetry(fault: Fault): boolean {
-  return fault.retry || fault.code === 'internal';
+/** Border 2: in how many ms the Runner tries the same work again, after so many failures. A bug is tried again too: every claim counts a failure, and the third ends the intention. */
+export function toRetryMs(fault: Fault, failures: number): number {
+  return fault.retry || fault.code === 'internal' ? Math.min(60_000, 1_000 * 2 ** Math.min(failures - 1, 6)) : 60_000;
 }
 
 /** Border 3: the webhook's status. A sender may repeat after a 5xx; a 4xx is final. */

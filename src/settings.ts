@@ -55,6 +55,11 @@ const listOfSources = z
   })
   .pipe(z.array(sourceSchema));
 
+const fewSteps = z
+  .string()
+  .regex(/^([1-9]|[1-4]\d|50)$/, 'must be a number from 1 to 50')
+  .transform(Number);
+
 const bindings = z.object({
   DATABASE_URL: z
     .string({ error: 'is required: the Neon connection string' })
@@ -69,7 +74,7 @@ const bindings = z.object({
   OPENAI_BASE_URL: optional(webUrl),
   OPENAI_MODEL: optional(z.string()),
   STAND_IN_MODEL: optional(z.string()),
-  PLAN_INSTRUCTIONS: optional(z.string().max(4096, 'may be 4 KiB at most')),
+  PLAN_INSTRUCTIONS: optional(z.string().refine((text) => new TextEncoder().encode(text).length <= 4096, 'may be 4 KiB at most')),
   A2A_AGENTS: optional(listOfSources),
   A2A_RUNTIME_ENDPOINT: optional(webUrl),
   PUBLIC_URL: optional(webUrl),
@@ -77,8 +82,8 @@ const bindings = z.object({
   API_KEYS: optional(z.string()),
   ALLOW_ANONYMOUS: optional(z.string()),
   RUNNER_LOCATION: optional(z.enum(['wnam', 'enam', 'sam', 'weur', 'eeur', 'apac', 'oc', 'afr', 'me'])),
-  MAX_STEPS: z.coerce.number().int().min(1).max(50).optional(),
-  MAX_CALLS: z.coerce.number().int().min(1).max(50).optional(),
+  MAX_STEPS: optional(fewSteps),
+  MAX_CALLS: optional(fewSteps),
 });
 
 /** Throws Fault `misconfigured` whose detail names every missing and malformed binding; values are never repeated. */

@@ -40,8 +40,8 @@ export interface Ledger {
   /** Binding form: the task is known and at work; the reader keeps its lease, or leaves the call to be polled. False: the call is no longer open. */
   bind(call: Call, taskId: string, contextId: string | null, keeps: boolean): Promise<boolean>;
   renew(holder: { readonly intention: IntentionId; readonly fence: number } | { readonly call: CallId }, by: RunnerName): Promise<boolean>;
-  /** A push came. Null: no such call is open. `due`: it was due already, nothing was written. */
-  poke(call: CallId): Promise<'poked' | 'due' | null>;
+  /** A push came; it may be the first to name the task. Null: no such call is open. `due`: it was due already, nothing was written. */
+  poke(call: CallId, taskId: string | null): Promise<'poked' | 'due' | null>;
   stop(owner: OwnerId, conversation: ConversationId, intention: IntentionId): Promise<Stopped>;
   expire(intention: IntentionId): Promise<Stopped>;
   /** CancelTask is settled; until then each claim of the call tries again, five times at most. */

@@ -40,9 +40,10 @@ export async function receivePush(world: PushWorld, call: string, request: Reque
 
 async function takePush({ ledger, runner, settings }: PushWorld, call: string, request: Request): Promise<'poked' | 'due' | null> {
   if (!(await verifyPush(settings.pushSecret, call, request.headers))) throw new Fault('unauthorized');
-  if (readPush(await readJson(request)) === null) throw new Fault('invalid_request', { detail: 'The body is not a push notification' });
+  const push = readPush(await readJson(request));
+  if (push === null) throw new Fault('invalid_request', { detail: 'The body is not a push notification' });
   await runner.arm(`call:${call}`, afterCrashMs);
-  const poked = await ledger.poke(callId(call));
+  const poked = await ledger.poke(callId(call), push.taskId);
   // One that was due already is about to be looked at: a flood of notifications kicks once.
   if (poked === 'poked') await runner.kick(`call:${call}`);
   return poked;

@@ -25,6 +25,7 @@ interface Result extends Record<string, unknown> {
  */
 export async function accept(db: Database, message: Accepting): Promise<Accepted> {
   const target = message.conversation;
+  if (target === null && typeof message.answerTo === 'string') return { kind: 'question_closed' };
   const statements = target === null ? openConversation(message) : joinConversation(message, target);
   const [result] = await db.batch<Result>([...statements, outcome(message)]);
   if (!result?.owned) return { kind: 'no_conversation' };
@@ -85,7 +86,7 @@ function joinConversation(message: Accepting, id: string): [SQL, ...SQL[]] {
         where (target.id is not null or ${typeof message.answerTo !== 'string'})
           and (coalesce(target.status, '') = 'calling' or ${message.onBusy !== 'reject'} or not ${busy(conversation, sql`target.id`)})),
       k as (${keyRow(message, conversation, sql`ready`)}),
-      seq as (update conversation c set next_seq = next_seq + 1, updated_at = now() from ready, k where c.id = ready.id returning c.next_seq - 1 as seq),
+      seq as (update conversation c set next_seq = next_seq + 1, updated_at = now(), title = case when c.title = '' then ${message.title} else c.title end from ready, k where c.id = ready.id returning c.next_seq - 1 as seq),
       started as (insert into intention (id, conversation_id, status, parallel, wake_at, deadline)
         select ${message.messageId}::uuid, ready.id, s.status, ready.parallel, case when s.status = 'planning' then now() end, now() + ${planningTime}
         from ready, seq, lateral (select ${runnable(sql`ready.parallel`, conversation, sql`null::uuid`)} as status) s

@@ -39,6 +39,7 @@ export async function claimCall(db: Database, id: CallId, by: RunnerName): Promi
           last_look_at = now(),
           wake_at = case when c.state = 'planned' then now() + ${lease}
             when c.state = 'canceled' then case when c.cancel_attempts + 1 < ${maxCancelAttempts} then now() + interval '5 seconds' * power(2, c.cancel_attempts) end
+            when c.state = 'unknown' and c.task_id is null then null
             else now() + least(60, 2 * power(2, least(c.polls, 5))) * (0.8 + 0.4 * random()) * interval '1 second' end
         where c.id = ${q} and c.wake_at <= now() and (c.lease_until is null or c.lease_until <= now() or c.lease_by = ${by})
           and (c.last_look_at is null or c.last_look_at <= now() - interval '1 second' or c.state = 'planned')
@@ -65,13 +66,21 @@ export async function cancelled(db: Database, call: Call): Promise<void> {
   );
 }
 
-/** A push came. One that finds the call due already writes nothing; one that comes while the task is looked up makes it due again. */
-export async function poke(db: Database, id: CallId): Promise<'poked' | 'due' | null> {
+/**
+ * A push came. One that finds the call due already writes nothing; one that comes while the task is looked up makes it
+ * due again. When the send's reply was lost, the push is the first to name the task: it is bound once, and never one
+ * that another open call of the agent has.
+ */
+export async function poke(db: Database, id: CallId, taskId: string | null): Promise<'poked' | 'due' | null> {
+  const soon = sql`greatest(now(), c.last_look_at + interval '1 second')`;
+  const listening = sql`c.state in (${open}, 'auth_required', 'unknown')`;
+  const binds = sql`(${taskId}::text is not null and c.task_id is null and not exists (
+    select 1 from call o where o.agent_id = c.agent_id and o.task_id = ${taskId} and o.id <> c.id))`;
   const rows = await db.one<{ poked: boolean }>(sql`with p as (
-      update call set last_poke_at = now(), wake_at = greatest(now(), last_look_at + interval '1 second')
-      where id = ${id}::uuid and state in (${open}, 'auth_required', 'unknown') and (wake_at is null or wake_at > greatest(now(), last_look_at + interval '1 second'))
-      returning id)
-    select exists (select 1 from p) as poked from call where id = ${id}::uuid and state in (${open}, 'auth_required', 'unknown')`);
+      update call c set last_poke_at = now(), wake_at = ${soon}, task_id = case when ${binds} then ${taskId} else c.task_id end
+      where c.id = ${id}::uuid and ${listening} and (c.wake_at is null or c.wake_at > ${soon} or ${binds})
+      returning c.id)
+    select exists (select 1 from p) as poked from call c where c.id = ${id}::uuid and ${listening}`);
   const row = rows[0];
   return row === undefined ? null : row.poked ? 'poked' : 'due';
 }

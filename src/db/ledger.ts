@@ -23,7 +23,7 @@ export function createLedger(db: Database, settings: Pick<Settings, 'agentSource
     observe: (call, closing) => observe(db, call, closing),
     bind: (call, taskId, contextId, keeps) => bind(db, call, taskId, contextId, keeps),
     renew: (holder, by) => renew(db, holder, by),
-    poke: (call) => poke(db, call),
+    poke: (call, taskId) => poke(db, call, taskId),
     stop: (owner, conversation, intention) => stop(db, owner, conversation, intention),
     expire: (intention) => expire(db, intention),
     cancelled: (call) => cancelled(db, call),

@@ -1,6 +1,7 @@
 // What `call:<id>` does when it wakes: send a planned call, look up one at work, or cancel one. Effects: the agent, the ledger, the stream.
 
 import { asFault, type Fault } from '../fault.ts';
+import { questionStates } from '../intention/call.ts';
 import { isStale } from '../intention/conclude.ts';
 import { alarmMs, lookMs, unknownAfterMs } from '../intention/limits.ts';
 import { callId } from '../intention/message.ts';
@@ -14,7 +15,7 @@ export async function runCall(world: World, name: RunnerName, signal: AbortSigna
   if (claim.kind === 'wait') return claim.inMs;
   const { call } = claim;
   if (call.state === 'canceled') return cancel(world, claim, signal);
-  const observed = call.state === 'sending' ? await send(world, claim, name, signal) : await look(world, claim, name, signal);
+  const observed = await (claim.fresh ? send : call.taskId === null ? seek : look)(world, claim, name, signal);
   if (!observed) return claim.inMs;
   for (const woken of observed.wake) await world.runner.kick(woken);
   return null;
@@ -22,21 +23,21 @@ export async function runCall(world: World, name: RunnerName, signal: AbortSigna
 
 type Claimed = Extract<CallClaim, { kind: 'claimed' }>;
 
-/** A fresh call is sent. One whose reader died before it knew the task is looked for; an agent that pushes is given time first. */
-async function send(world: World, claim: Claimed, name: RunnerName, signal: AbortSignal): Promise<Observed | null> {
-  const { call, agent, nowMs } = claim;
-  if (!claim.fresh) {
-    const young = nowMs - (call.sentAtMs ?? nowMs) < unknownAfterMs;
-    return young && agent.card.pushNotifications ? null : findOut(world, call, agent, name, 'the reader died before the task was known');
-  }
+async function send(world: World, { call, agent, nowMs }: Claimed, name: RunnerName, signal: AbortSignal): Promise<Observed | null> {
   const parts = await world.files.restore(call.ownerId, call.parts);
   return fire(world, call, agent, parts, name, { signal, nowMs, alarmEndsInMs: alarmMs });
+}
+
+/** Its reader died before the task was known. An agent that pushes is given time to name it; then it is looked for. */
+async function seek(world: World, { call, agent, nowMs }: Claimed, name: RunnerName): Promise<Observed | null> {
+  const young = nowMs - (call.sentAtMs ?? nowMs) < unknownAfterMs;
+  if (young && agent.card.pushNotifications && world.settings.publicUrl !== null) return null;
+  return findOut(world, call, agent, name, 'the reader died before the task was known');
 }
 
 /** The snapshot is the truth; what it can't tell yet is looked up again, twice as far off each time. */
 async function look(world: World, claim: Claimed, name: RunnerName, signal: AbortSignal): Promise<Observed | null> {
   const { call, agent, nowMs } = claim;
-  if (call.taskId === null) return null;
   const limit = AbortSignal.any([signal, AbortSignal.timeout(lookMs)]);
   try {
     const reply = await world.agents.get(agent, call, limit);
@@ -47,7 +48,7 @@ async function look(world: World, claim: Claimed, name: RunnerName, signal: Abor
     const fault = passing(asFault(thrown));
     world.log('look failed', { call: call.id, agent: call.agent, code: fault.code, polls: call.polls });
   }
-  if (call.state !== 'working' || nowMs < call.deadlineMs) return null;
+  if (isQuestion(call.state) || nowMs < call.deadlineMs) return null;
   await world.agents.cancel(agent, call, limit).catch(() => false);
   return close(world, name, call, { kind: 'late' });
 }
@@ -70,3 +71,5 @@ function passing(fault: Fault): Fault {
   if (fault.code === 'internal' || fault.code === 'database_down') throw fault;
   return fault;
 }
+
+const isQuestion = (state: string): boolean => questionStates.some((question) => question === state);

@@ -2,13 +2,10 @@
 
 import { DurableObject } from 'cloudflare:workers';
 import { bind } from '../bind.ts';
-import { asFault } from '../fault.ts';
+import { asFault, toRetryMs } from '../fault.ts';
 import type { RunnerName } from '../intention/rules.ts';
 import { runCall } from './call.ts';
 import { runIntention } from './run.ts';
-
-/** After a failure the same work is tried again in 1, 2, 4 ... 60 s: a database that is away comes back. */
-const retryMs = (failures: number): number => Math.min(60_000, 1_000 * 2 ** Math.min(failures, 6));
 
 /**
  * Named `intention:<id>` or `call:<id>`. `alarm` is the only place where work runs, and it never throws: the platform
@@ -53,7 +50,7 @@ export class Runner extends DurableObject<Env> {
     } catch (thrown) {
       const fault = asFault(thrown);
       this.#failures += 1;
-      inMs = retryMs(this.#failures);
+      inMs = toRetryMs(fault, this.#failures);
       world.log('work failed', { runner: name, code: fault.code, failures: this.#failures, ...fault.notes, ...causeOf(fault) });
     } finally {
       this.#work = null;

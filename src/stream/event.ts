@@ -5,7 +5,6 @@ import type {
   AgentName,
   CallId,
   ConversationId,
-  FilePart,
   IntentionId,
   Json,
   Message,
@@ -93,9 +92,4 @@ export function messageEvent(message: Message): MessageEvent {
     usage: message.usage ? { ...message.usage } : null,
     created_at: message.createdAt,
   };
-}
-
-/** The parts of an event that name a file. */
-export function filesOf(event: MessageEvent): readonly FilePart[] {
-  return Array.isArray(event.parts) ? event.parts.filter((part): part is FilePart => part.kind === 'file') : [];
 }

@@ -300,9 +300,22 @@ describe.each([
     const [call] = await called(under.ledger, await step(under.ledger, first.intentionId), ['weather']);
     if (!call) throw new Error('no call');
     await under.ledger.bind(call, 'pushed', null, false);
-    expect([await under.ledger.poke(call.id), await under.ledger.poke(call.id)]).toEqual(['poked', 'due']);
+    expect([await under.ledger.poke(call.id, null), await under.ledger.poke(call.id, null)]).toEqual(['poked', 'due']);
     await under.ledger.observe(call, closing(call, 'completed', 'done', 'pushed'));
-    expect(await under.ledger.poke(call.id)).toBeNull();
+    expect(await under.ledger.poke(call.id, null)).toBeNull();
+  });
+
+  test('a push names the task of a send whose reply was lost, once, and never that of another call', async () => {
+    const first = await accepted(under.ledger, newMessage('both', null));
+    const [weather] = await called(under.ledger, await step(under.ledger, first.intentionId), ['weather']);
+    const other = await accepted(under.ledger, newMessage('again', null));
+    const [taken] = await called(under.ledger, await step(under.ledger, other.intentionId), ['weather']);
+    if (!weather || !taken) throw new Error('no calls');
+    await under.ledger.bind(taken, 'taken', null, true);
+    await under.ledger.poke(weather.id, 'taken');
+    await under.ledger.poke(weather.id, 'mine');
+    await under.ledger.poke(weather.id, 'forged later');
+    expect(await under.query('select task_id from call where id = $1', [weather.id])).toEqual([{ task_id: 'mine' }]);
   });
 
   test('a deleted conversation is gone with its rows', async () => {

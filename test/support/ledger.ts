@@ -110,6 +110,8 @@ export async function onPostgres(postgres: PostgresServer): Promise<LedgerUnderT
   const backend = postgresBackend(url);
   const server = createBridge(() => backend, { onRequest: () => count.value++ });
   const own = new pg.Pool({ connectionString: url, max: 2 });
+  // The server may end while a connection is being closed.
+  own.on('connect', (client) => client.on('error', () => {}));
   return underTest(
     await serve(server),
     count,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { asFault, Fault, retryAfterSeconds, toProblem, toRetry, toSentence, toWebhookStatus } from '../../src/fault.ts';
+import { asFault, Fault, retryAfterSeconds, toProblem, toRetryMs, toSentence, toWebhookStatus } from '../../src/fault.ts';
 
 describe('a fault at its borders', () => {
-  test('of the caller is a 4xx with its detail, and is never retried', () => {
+  test('of the caller is a 4xx with its detail, and is final at the webhook', () => {
     const fault = new Fault('validation_failed', { detail: 'content is empty', errors: [{ pointer: '/content', detail: 'is empty' }] });
     expect(toProblem(fault, 'r1')).toEqual({
       type: 'about:blank',
@@ -13,13 +13,15 @@ describe('a fault at its borders', () => {
       errors: [{ pointer: '/content', detail: 'is empty' }],
       request_id: 'r1',
     });
-    expect([toRetry(fault), toWebhookStatus(fault), retryAfterSeconds(fault)]).toEqual([false, 422, undefined]);
+    expect([toWebhookStatus(fault), retryAfterSeconds(fault)]).toEqual([422, undefined]);
   });
 
   test('of the world is a 503 that says when to come back, without its reason', () => {
     const fault = new Fault('database_down', { detail: 'password authentication failed for alice' });
     expect(JSON.stringify(toProblem(fault))).not.toContain('alice');
-    expect([toRetry(fault), toWebhookStatus(fault), retryAfterSeconds(fault)]).toEqual([true, 503, 5]);
+    expect([toRetryMs(fault, 1), toRetryMs(fault, 3), toRetryMs(fault, 99), toWebhookStatus(fault), retryAfterSeconds(fault)]).toEqual([
+      1_000, 4_000, 60_000, 503, 5,
+    ]);
   });
 
   test('whatever else is thrown is ours: 500, nothing of it leaves the house', () => {

@@ -13,7 +13,7 @@ if (!isSampleName(name) || !Number.isInteger(port) || port < 0 || port > 65_535)
 const { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseUrl, OPENAI_MODEL: model } = process.env;
 const served = await startAgent(name, {
   port,
-  model: apiKey ? { apiKey, baseUrl: baseUrl || 'https://api.openai.com/v1', name: model || 'gpt-4o-mini' } : null,
+  model: apiKey ? { apiKey, baseUrl: baseUrl || 'https://api.openai.com/v1', name: model || 'gpt-5-mini' } : null,
 });
 // At once: whatever is at work here is a sample.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(0));
