@@ -1,17 +1,7 @@
 // The words for what clients see: committed rows, and the ephemeral that a row supersedes. Pure.
 
 import type { IntentionStatus } from '../intention/intention.ts';
-import type {
-  AgentName,
-  CallId,
-  ConversationId,
-  IntentionId,
-  Json,
-  Message,
-  MessageType,
-  Part,
-  Role,
-} from '../intention/message.ts';
+import type { AgentName, CallId, ConversationId, IntentionId, Json, Message, MessageType, Part, Role } from '../intention/message.ts';
 
 /** One ledger row on the wire. Readers ignore what they do not know. */
 export interface MessageEvent {
