@@ -25,7 +25,7 @@ export const plots = {
   /** Asks back once. */
   asks: { agents: ['asks'], atOnce: false },
   both: { agents: ['stream', 'poll'], atOnce: true },
-  pair: { agents: ['stream', 'asks'], atOnce: true },
+  pair: { agents: ['stream', 'old'], atOnce: true },
   turns: { agents: ['stream', 'stream', 'stream'], atOnce: false },
   /** Takes longer than a second, so that its task is written down meanwhile. */
   long: { agents: ['long'], atOnce: false },
