@@ -29,7 +29,9 @@ export class Runner extends DurableObject<Env> {
   }
 
   async disarm(): Promise<void> {
-    if (this.#work === null) await this.ctx.storage.deleteAlarm();
+    if (this.#work !== null) return;
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
   }
 
   async stop(name: RunnerName): Promise<void> {

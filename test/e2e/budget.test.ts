@@ -49,39 +49,54 @@ async function posted(story: Story, conversation: string | null, content: string
   return receipt.conversation_id;
 }
 
-/** What the last invocation still has to write, such as a Runner that finds nothing left to do, is done by then. */
-const settleMs = 3_000;
+const counted: { readonly story: Story; readonly database: number; readonly model: number }[] = [];
 
-async function costOf(plot: Plot): Promise<{ readonly database: number; readonly model: number; readonly later: number }> {
+async function costOf(plot: Plot): Promise<{ readonly database: number; readonly model: number }> {
   const story = street.begin(plot);
   const asks = plot === 'asks';
   const conversation = await posted(story, null, story.words, asks ? 'input_required' : 'answered');
   if (asks) await posted(story, conversation, `that one #${story.id}`, 'answered');
-  const counted = { database: street.tripsOf(story, 'database').length, model: street.tripsOf(story, 'model').length };
-  await pause(settleMs);
-  return { ...counted, later: street.tripsOf(story, 'database').length - counted.database };
+  const cost = spent(story);
+  counted.push({ story, ...cost });
+  return cost;
 }
+
+const spent = (story: Story) => ({ database: street.tripsOf(story, 'database').length, model: street.tripsOf(story, 'model').length });
 
 const accept = 1;
 const step = 3;
 const finalStep = 2;
 
 test('one agent that answers at once: three requests for its step, two for the report, two model calls', async () => {
-  expect(await costOf('stream')).toEqual({ database: accept + step + finalStep, model: 2, later: 0 });
+  expect(await costOf('stream')).toEqual({ database: accept + step + finalStep, model: 2 });
 });
 
 test('n agents in turn: n steps and n + 1 model calls', async () => {
-  expect(await costOf('turns')).toEqual({ database: accept + 3 * step + finalStep, model: 4, later: 0 });
+  expect(await costOf('turns')).toEqual({ database: accept + 3 * step + finalStep, model: 4 });
 });
 
 test('an agent that takes longer than a second costs one more request', async () => {
-  expect(await costOf('long')).toEqual({ database: accept + step + 1 + finalStep, model: 2, later: 0 });
+  expect(await costOf('long')).toEqual({ database: accept + step + 1 + finalStep, model: 2 });
 });
 
 test('a question and its answer cost one step and one model call more', async () => {
-  expect(await costOf('asks')).toEqual({ database: 2 * (accept + step) + finalStep, model: 3, later: 0 });
+  expect(await costOf('asks')).toEqual({ database: 2 * (accept + step) + finalStep, model: 3 });
 });
 
 test('two agents at once: two model calls, and two requests for each call beside the decision', async () => {
-  expect(await costOf('pair')).toEqual({ database: accept + 2 + 2 * 2 + finalStep, model: 2, later: 0 });
+  expect(await costOf('pair')).toEqual({ database: accept + 2 + 2 * 2 + finalStep, model: 2 });
+});
+
+test('an agent that works on and is looked up costs one more for its task, and one for the look that finds it done', async () => {
+  expect(await costOf('poll')).toEqual({ database: accept + step + 1 + 1 + finalStep, model: 2 });
+});
+
+/** Longer than any alarm that is armed ahead of its work. */
+const silenceMs = 7_000;
+
+test('when all is answered, nothing more is asked of the database or the model', async () => {
+  const before = street.trips.length;
+  await pause(silenceMs);
+  expect(street.trips.slice(before)).toEqual([]);
+  expect(counted.map(({ story }) => ({ story, ...spent(story) }))).toEqual(counted);
 });

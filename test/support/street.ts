@@ -40,7 +40,8 @@ export interface Stop {
 }
 
 export interface Trip {
-  readonly story: string;
+  /** Null: of no story in particular. */
+  readonly story: string | null;
   readonly place: Stop['place'];
   readonly atMs: number;
   readonly what: string;
@@ -102,10 +103,10 @@ export async function startStreet(
   /** Counts the trip, and says when it is to be held up. A story that was stopped once makes no further trip. */
   const depart = (id: string | undefined, place: Stop['place'], what: string) => {
     const teller = id === undefined ? undefined : told.get(id);
+    trips.push({ story: teller?.story.id ?? null, place, atMs: performance.now(), what });
     if (!teller) return { hold: async () => {} };
     teller.counts[place] += 1;
     const nth = teller.counts[place];
-    trips.push({ story: teller.story.id, place, atMs: performance.now(), what });
     const hold = async (when: Stop['when']) => {
       const { stop } = teller.story;
       const here = stop !== null && stop.place === place && stop.nth === nth && stop.when === when;
