@@ -23,10 +23,12 @@ interface Result extends Record<string, unknown> {
 /**
  * One request. A planned call becomes `sending`, its attempt begun. One at work, or asking for something that may go
  * on by itself, is due for a look: the next one is set here already, twice as far off each time up to a minute, so
- * that a look that finds nothing new writes nothing. At most one look a second.
+ * that a look that finds nothing new writes nothing. At most one look a second. Whoever reads a reply is to be looked
+ * for when its lease ends; if that is the caller itself, which runs once at a time, its last run died: taken over at once.
  */
 export async function claimCall(db: Database, id: CallId, by: RunnerName): Promise<CallClaim> {
   const q = sql`${id}::uuid`;
+  const orphaned = sql`(c.lease_by = ${by} and c.wake_at = c.lease_until)`;
   const [result] = await db.batch<Result>([
     lock(sql`(select conversation_id from call where id = ${q})`),
     sql`with was as (select id, state, attempts from call where id = ${q}),
@@ -41,8 +43,8 @@ export async function claimCall(db: Database, id: CallId, by: RunnerName): Promi
             when c.state = 'canceled' then case when c.cancel_attempts + 1 < ${maxCancelAttempts} then now() + interval '5 seconds' * power(2, c.cancel_attempts) end
             when c.state = 'unknown' and c.task_id is null then null
             else now() + least(60, 2 * power(2, least(c.polls, 5))) * (0.8 + 0.4 * random()) * interval '1 second' end
-        where c.id = ${q} and c.wake_at <= now() and (c.lease_until is null or c.lease_until <= now() or c.lease_by = ${by})
-          and (c.last_look_at is null or c.last_look_at <= now() - interval '1 second' or c.state = 'planned')
+        where c.id = ${q} and (c.wake_at <= now() or ${orphaned}) and (c.lease_until is null or c.lease_until <= now() or c.lease_by = ${by})
+          and (c.last_look_at is null or c.last_look_at <= now() - interval '1 second' or c.state = 'planned' or ${orphaned})
           and (c.state in (${open}, 'auth_required', 'unknown') or (c.state = 'canceled' and c.cancel = 'wanted' and c.task_id is not null))
         returning c.id, c.state, c.attempts)
       insert into call_attempt (call_id, attempt) select mine.id, mine.attempts from mine, was where was.state = 'planned' on conflict do nothing`,

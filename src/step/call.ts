@@ -3,19 +3,20 @@
 import { asFault, type Fault } from '../fault.ts';
 import { questionStates } from '../intention/call.ts';
 import { isStale } from '../intention/conclude.ts';
-import { alarmMs, lookMs, unknownAfterMs } from '../intention/limits.ts';
+import { lookMs, unknownAfterMs } from '../intention/limits.ts';
 import { callId } from '../intention/message.ts';
-import type { CallClaim, Observed, RunnerName } from '../intention/rules.ts';
+import type { CallClaim, Observed } from '../intention/rules.ts';
 import type { World } from '../world.ts';
+import type { Alarm } from './alarm.ts';
 import { close, findOut, fire, keep } from './fire.ts';
 
 /** One wake-up. Returns in how many ms to wake again; null: nothing is left to do. Throws Fault when the world is away. */
-export async function runCall(world: World, name: RunnerName, signal: AbortSignal): Promise<number | null> {
-  const claim = await world.ledger.claimCall(callId(name.slice('call:'.length)), name);
+export async function runCall(world: World, alarm: Alarm): Promise<number | null> {
+  const claim = await world.ledger.claimCall(callId(alarm.name.slice('call:'.length)), alarm.name);
   if (claim.kind === 'wait') return claim.inMs;
   const { call } = claim;
-  if (call.state === 'canceled') return cancel(world, claim, signal);
-  const observed = await (claim.fresh ? send : call.taskId === null ? seek : look)(world, claim, name, signal);
+  if (call.state === 'canceled') return cancel(world, claim, alarm);
+  const observed = await (claim.fresh ? send : call.taskId === null ? seek : look)(world, claim, alarm);
   if (!observed) return claim.inMs;
   for (const woken of observed.wake) await world.runner.kick(woken);
   return null;
@@ -23,21 +24,20 @@ export async function runCall(world: World, name: RunnerName, signal: AbortSigna
 
 type Claimed = Extract<CallClaim, { kind: 'claimed' }>;
 
-async function send(world: World, { call, agent, nowMs }: Claimed, name: RunnerName, signal: AbortSignal): Promise<Observed | null> {
+async function send(world: World, { call, agent }: Claimed, alarm: Alarm): Promise<Observed | null> {
   const parts = await world.files.restore(call.ownerId, call.parts);
-  return fire(world, call, agent, parts, name, { signal, nowMs, alarmEndsInMs: alarmMs });
+  return fire(world, call, agent, parts, alarm);
 }
 
 /** Its reader died before the task was known. An agent that pushes is given time to name it; then it is looked for. */
-async function seek(world: World, { call, agent, nowMs }: Claimed, name: RunnerName): Promise<Observed | null> {
+async function seek(world: World, { call, agent, nowMs }: Claimed, { name }: Alarm): Promise<Observed | null> {
   const young = nowMs - (call.sentAtMs ?? nowMs) < unknownAfterMs;
   if (young && agent.card.pushNotifications && world.settings.publicUrl !== null) return null;
   return findOut(world, call, agent, name, 'the reader died before the task was known');
 }
 
 /** The snapshot is the truth; what it can't tell yet is looked up again, twice as far off each time. */
-async function look(world: World, claim: Claimed, name: RunnerName, signal: AbortSignal): Promise<Observed | null> {
-  const { call, agent, nowMs } = claim;
+async function look(world: World, { call, agent, nowMs }: Claimed, { name, signal }: Alarm): Promise<Observed | null> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(lookMs)]);
   try {
     const reply = await world.agents.get(agent, call, limit);
@@ -53,8 +53,7 @@ async function look(world: World, claim: Claimed, name: RunnerName, signal: Abor
   return close(world, name, call, { kind: 'late' });
 }
 
-async function cancel(world: World, claim: Claimed, signal: AbortSignal): Promise<number | null> {
-  const { call, agent } = claim;
+async function cancel(world: World, { call, agent, inMs }: Claimed, { signal }: Alarm): Promise<number | null> {
   const settled = await world.agents
     .cancel(agent, call, AbortSignal.any([signal, AbortSignal.timeout(lookMs)]))
     .catch((thrown: unknown) => {
@@ -63,7 +62,7 @@ async function cancel(world: World, claim: Claimed, signal: AbortSignal): Promis
     });
   world.log('task canceled', { call: call.id, agent: call.agent, settled, tries: call.cancelAttempts });
   if (settled) await world.ledger.cancelled(call);
-  return settled ? null : claim.inMs;
+  return settled ? null : inMs;
 }
 
 /** An agent that cannot be asked now is asked again later; a bug or our own database is not the agent's fault. */

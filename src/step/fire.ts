@@ -10,6 +10,7 @@ import { messageId } from '../intention/message.ts';
 import type { Observed, RunnerName } from '../intention/rules.ts';
 import { messageEvent } from '../stream/event.ts';
 import type { World } from '../world.ts';
+import type { Alarm } from './alarm.ts';
 import { type End, underLease } from './heartbeat.ts';
 
 interface Task {
@@ -25,33 +26,21 @@ interface Reading {
   readonly end: End | null;
 }
 
-export interface Until {
-  readonly signal: AbortSignal;
-  readonly nowMs: number;
-  readonly alarmEndsInMs: number;
-}
-
 /**
  * Sends `call`, whose attempt the ledger already holds, and reads the reply live. Ends with the call closed (its
  * `Observed`), or with null: it was given to its own Runner to be looked up, or the work was stopped. The send is never
  * repeated here: what can't be known is said.
  */
-export async function fire(
-  world: World,
-  call: Call,
-  agent: Agent,
-  parts: readonly RawPart[],
-  by: RunnerName,
-  until: Until,
-): Promise<Observed | null> {
-  const limits = { deadline: call.deadlineMs - until.nowMs, 'long enough': Math.min(readStreamMs, until.alarmEndsInMs) };
+export async function fire(world: World, call: Call, agent: Agent, parts: readonly RawPart[], alarm: Alarm): Promise<Observed | null> {
+  const nowMs = world.clock.nowMs();
+  const limits = { deadline: call.deadlineMs - nowMs, 'long enough': Math.min(readStreamMs, alarm.endsAtMs - nowMs) };
   const reading = await underLease(
-    until.signal,
-    () => world.ledger.renew({ call: call.id }, by),
+    alarm.signal,
+    () => world.ledger.renew({ call: call.id }, alarm.name),
     limits,
     (signal, ended) => read(world, call, agent, parts, signal, ended),
   );
-  return settle(world, call, agent, by, reading);
+  return settle(world, call, agent, alarm.name, reading);
 }
 
 async function read(

@@ -1,12 +1,13 @@
 // One planner step: load, decide, commit, fire, observe, publish, kick. Effects: through the ports.
 
 import { asFault, Fault } from '../fault.ts';
-import { alarmMs, maxFailures, questionMs } from '../intention/limits.ts';
+import { maxFailures, questionMs } from '../intention/limits.ts';
 import { intentionId, planName } from '../intention/message.ts';
 import type { Claim, Decided, RunnerName } from '../intention/rules.ts';
 import { type Input, type Outcome, transition } from '../intention/transition.ts';
 import { messageEvent, type StreamEvent } from '../stream/event.ts';
 import type { World } from '../world.ts';
+import type { Alarm } from './alarm.ts';
 import type { StepContext } from './context.ts';
 import { fire } from './fire.ts';
 import { underLease } from './heartbeat.ts';
@@ -16,9 +17,9 @@ import { think } from './think.ts';
 const modelRetryMs = [500, 2_000, 8_000] as const;
 
 /** One wake-up of `intention:<id>`. Returns in how many ms to wake again; null: nothing is left to do. Throws Fault when the world is away. */
-export async function runIntention(world: World, name: RunnerName, signal: AbortSignal): Promise<number | null> {
-  const id = intentionId(name.slice('intention:'.length));
-  const claim = await world.ledger.claim(id, name);
+export async function runIntention(world: World, alarm: Alarm): Promise<number | null> {
+  const id = intentionId(alarm.name.slice('intention:'.length));
+  const claim = await world.ledger.claim(id, alarm.name);
   switch (claim.kind) {
     case 'wait':
       await kickAll(world, claim.wake);
@@ -26,18 +27,18 @@ export async function runIntention(world: World, name: RunnerName, signal: Abort
     case 'expired':
       return expire(world, claim, id);
     case 'step':
-      return step(world, await withFreshAgents(world, claim.context), name, signal);
+      return step(world, await withFreshAgents(world, claim.context), alarm);
   }
 }
 
-async function step(world: World, context: StepContext, name: RunnerName, signal: AbortSignal): Promise<number | null> {
-  const input = await decideOnce(world, context, name, signal);
+async function step(world: World, context: StepContext, alarm: Alarm): Promise<number | null> {
+  const input = await decideOnce(world, context, alarm);
   if (typeof input !== 'object' || input === null) return input;
   const outcome = transition(context, input, { nextId: world.ids.next, push: world.settings.publicUrl !== null });
-  const ready = await prepare(world, context, outcome);
-  const decided = await world.ledger.decide(context, name, outcome);
+  const ready = await prepare(world, context, outcome, alarm);
+  const decided = await world.ledger.decide(context, alarm.name, outcome);
   // The send begins before anything else is awaited; who watches is told meanwhile.
-  const sent = decided.kind === 'applied' ? ready?.(decided, signal) : undefined;
+  const sent = decided.kind === 'applied' ? ready?.(decided) : undefined;
   const [called, told] = await Promise.allSettled([sent, follow(world, context, decided, outcome)]);
   if (called.status === 'rejected') throw called.reason;
   if (told.status === 'rejected') throw told.reason;
@@ -45,7 +46,7 @@ async function step(world: World, context: StepContext, name: RunnerName, signal
 }
 
 /** A decision to commit; or in how many ms to try again; or null when somebody stopped us. */
-async function decideOnce(world: World, context: StepContext, name: RunnerName, signal: AbortSignal): Promise<Input | number | null> {
+async function decideOnce(world: World, context: StepContext, { name, signal }: Alarm): Promise<Input | number | null> {
   const incidentId = world.ids.next();
   const give = (fault: Fault): Input => {
     world.log('intention failed', {
@@ -79,21 +80,21 @@ async function prepare(
   world: World,
   context: StepContext,
   outcome: Outcome,
-): Promise<((decided: Applied, signal: AbortSignal) => Promise<number | null>) | null> {
+  alarm: Alarm,
+): Promise<((decided: Applied) => Promise<number | null>) | null> {
   if (outcome.kind !== 'call' || outcome.calls.length > 1) return null;
   const [made] = outcome.calls;
   const agent = context.agents.find((candidate) => candidate.id === made.agentId);
   if (!agent) throw new Fault('internal', { notes: { agent: made.agent } });
   const parts = await world.files.restore(context.ownerId, outcome.rows[0]?.parts.items ?? []);
-  const name: RunnerName = `intention:${context.intentionId}`;
-  return async (decided, signal) => {
+  return async (decided) => {
     const [call] = decided.calls;
     if (!call) throw new Fault('internal', { notes: { intention: context.intentionId } });
-    const observed = await fire(world, call, agent, parts, name, { signal, nowMs: world.clock.nowMs(), alarmEndsInMs: alarmMs });
+    const observed = await fire(world, call, agent, parts, alarm);
     if (!observed) return null;
     await kickAll(
       world,
-      observed.wake.filter((woken) => woken !== name),
+      observed.wake.filter((woken) => woken !== alarm.name),
     );
     return observed.status === 'planning' ? 0 : observed.status === 'calling' ? null : questionMs;
   };

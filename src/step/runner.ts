@@ -3,6 +3,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import { bind } from '../bind.ts';
 import { asFault, toRetryMs } from '../fault.ts';
+import { alarmMs } from '../intention/limits.ts';
 import type { RunnerName } from '../intention/rules.ts';
 import { runCall } from './call.ts';
 import { runIntention } from './run.ts';
@@ -42,12 +43,13 @@ export class Runner extends DurableObject<Env> {
   override async alarm(): Promise<void> {
     const name = this.ctx.storage.kv.get<RunnerName>('name');
     if (name === undefined) return;
+    const endsAtMs = Date.now() + alarmMs;
     const work = new AbortController();
     this.#work = work;
     const world = bind(this.env);
     let inMs: number | null;
     try {
-      inMs = await (name.startsWith('call:') ? runCall : runIntention)(world, name, work.signal);
+      inMs = await (name.startsWith('call:') ? runCall : runIntention)(world, { name, signal: work.signal, endsAtMs });
       this.#failures = 0;
     } catch (thrown) {
       const fault = asFault(thrown);
