@@ -64,6 +64,7 @@ CREATE TABLE "call" (
 CREATE TABLE "call_attempt" (
 	"call_id" uuid NOT NULL,
 	"attempt" integer NOT NULL,
+	"token" uuid,
 	"started_at" timestamp with time zone DEFAULT now() NOT NULL,
 	"ended_at" timestamp with time zone,
 	"outcome" text,

@@ -25,8 +25,9 @@ interface Result extends Record<string, unknown> {
  * on by itself, is due for a look: the next one is set here already, twice as far off each time up to a minute, so
  * that a look that finds nothing new writes nothing. At most one look a second. Whoever reads a reply is to be looked
  * for when its lease ends; if that is the caller itself, which runs once at a time, its last run died: taken over at once.
+ * `token` is new with each claim, so that a batch repeated after a lost response is still the one that is to send.
  */
-export async function claimCall(db: Database, id: CallId, by: RunnerName): Promise<CallClaim> {
+export async function claimCall(db: Database, id: CallId, by: RunnerName, token: string): Promise<CallClaim> {
   const q = sql`${id}::uuid`;
   const orphaned = sql`(c.lease_by = ${by} and c.wake_at = c.lease_until)`;
   const [result] = await db.batch<Result>([
@@ -47,9 +48,9 @@ export async function claimCall(db: Database, id: CallId, by: RunnerName): Promi
           and (c.last_look_at is null or c.last_look_at <= now() - interval '1 second' or c.state = 'planned' or ${orphaned})
           and (c.state in (${open}, 'auth_required', 'unknown') or (c.state = 'canceled' and c.cancel = 'wanted' and c.task_id is not null))
         returning c.id, c.state, c.attempts)
-      insert into call_attempt (call_id, attempt) select mine.id, mine.attempts from mine, was where was.state = 'planned' on conflict do nothing`,
+      insert into call_attempt (call_id, attempt, token) select mine.id, mine.attempts, ${token}::uuid from mine, was where was.state = 'planned' on conflict do nothing`,
     sql`select c.lease_by = ${by} and c.last_look_at = now() as mine,
-        c.state = 'sending' and c.sent_at = now() as fresh, ${callJson(sql`c`)} as call, now() as now,
+        c.state = 'sending' and exists (select 1 from call_attempt t where t.call_id = c.id and t.attempt = c.attempts and t.token = ${token}::uuid) as fresh, ${callJson(sql`c`)} as call, now() as now,
         (select to_jsonb(a) from agent a where a.id = c.agent_id) as agent,
         case when c.wake_at is not null then greatest(0, extract(epoch from
           case when c.lease_by <> ${by} then greatest(c.wake_at, c.lease_until) else c.wake_at end - now()) * 1000)::float8 end as in_ms

@@ -18,7 +18,7 @@ export function createLedger(db: Database, settings: Pick<Settings, 'agentSource
     open: (owner, conversation, title) => open(db, owner, conversation, title),
     accept: (message) => accept(db, message),
     claim: (intention, by) => claim(db, intention, by, sources),
-    claimCall: (call, by) => claimCall(db, call, by),
+    claimCall: (call, by) => claimCall(db, call, by, ids.next()),
     decide: (context, by, outcome) => decide(db, context, by, outcome),
     observe: (call, closing) => observe(db, call, closing),
     bind: (call, taskId, contextId, keeps) => bind(db, call, taskId, contextId, keeps),

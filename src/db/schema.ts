@@ -188,6 +188,8 @@ export const callAttempt = pgTable(
       .notNull()
       .references(() => call.id, { onDelete: 'cascade' }),
     attempt: integer().notNull(),
+    /** Of the claim that began it: a claim repeated after a lost response knows that it has not sent yet. */
+    token: uuid(),
     startedAt: at('started_at').notNull().defaultNow(),
     endedAt: at('ended_at'),
     outcome: text({ enum: ['ok', 'rejected', 'unknown'] }),

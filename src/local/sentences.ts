@@ -67,7 +67,7 @@ Ready at ${url}
 
 Try it:
   ${curl(url, '天气如何')}
-  npm run ask -- "Plan a trip to Beijing"
+  npm run ask -- ${elsewhere(url)}"Plan a trip to Beijing"
 
 Stop it with Ctrl-C.`,
   stopping: 'Stopping ...',
@@ -135,7 +135,7 @@ const zh: Sentences = {
 
 试一试：
   ${curl(url, '天气如何')}
-  npm run ask -- "推荐北京旅游路线"
+  npm run ask -- ${elsewhere(url)}"推荐北京旅游路线"
 
 按 Ctrl-C 停止。`,
   stopping: '正在停止 ...',
@@ -151,3 +151,6 @@ export interface Ready {
 }
 
 export const sentences: Readonly<Record<Language, Sentences>> = { en, zh };
+
+/** The terminal client looks at the usual port by itself. */
+const elsewhere = (url: string): string => (url === 'http://localhost:8787' ? '' : `--url ${url} `);

@@ -295,6 +295,23 @@ describe.each([
     });
   });
 
+  test('one of several calls is sent by whoever claimed it first; its Runner, back from the dead, only looks', async () => {
+    const first = await accepted(under.ledger, newMessage('both', null));
+    const [weather] = await called(under.ledger, await step(under.ledger, first.intentionId), ['weather', 'people']);
+    if (!weather) throw new Error('no call');
+    expect(weather.state).toBe('planned');
+    expect(await under.ledger.claimCall(weather.id, `call:${weather.id}`)).toMatchObject({
+      kind: 'claimed',
+      fresh: true,
+      call: { attempts: 1 },
+    });
+    expect(await under.ledger.claimCall(weather.id, `call:${weather.id}`)).toMatchObject({
+      kind: 'claimed',
+      fresh: false,
+      call: { attempts: 1 },
+    });
+  });
+
   test('a push makes a call due once; a finished call knows of none', async () => {
     const first = await accepted(under.ledger, newMessage('push', null));
     const [call] = await called(under.ledger, await step(under.ledger, first.intentionId), ['weather']);

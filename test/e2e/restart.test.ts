@@ -1,7 +1,7 @@
 // A killed service: whatever was accepted comes to its one end, by alarms, or by the sweep alone when those are lost too.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, inject, onTestFailed, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, onTestFailed, test, vi } from 'vitest';
 import { z } from 'zod';
 import { clientOf } from '../support/client.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
@@ -10,6 +10,9 @@ import { type Plot, type Stop, type Story, type Street, startStreet } from '../s
 
 let postgres: PostgresServer;
 beforeAll(async () => {
+  // The agents' library reports each notification, and each that finds nobody.
+  vi.spyOn(console, 'info').mockReturnValue();
+  vi.spyOn(console, 'error').mockReturnValue();
   postgres = await startPostgres();
 });
 afterAll(() => postgres.stop());

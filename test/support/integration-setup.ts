@@ -1,4 +1,4 @@
-// What the Worker under test reaches: a real Postgres behind the bridge, the stand-in model, two agents. Effects: processes, HTTP.
+// What the Worker under test reaches: a real Postgres behind the bridge, the stand-in model, three agents. Effects: processes, HTTP.
 
 import type { AddressInfo } from 'node:net';
 import type { TestProject } from 'vitest/node';
@@ -14,7 +14,7 @@ declare module 'vitest' {
     database: string;
     /** Base URL of an OpenAI-compatible server. */
     model: string;
-    /** A2A_AGENTS: the sample agents weather and people. */
+    /** A2A_AGENTS: the sample agents weather, people and flaky. */
     agents: string;
   }
 }
@@ -27,7 +27,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const address: AddressInfo | string | null = bridge.address();
   if (address === null || typeof address === 'string') throw new Error('no port');
   const model = await serveStandIn({ delayMs: 0 });
-  const agents = [await startAgent('weather'), await startAgent('people')];
+  const agents = [await startAgent('weather'), await startAgent('people'), await startAgent('flaky')];
   project.provide('agents', JSON.stringify(agents.map((agent) => agent.url)));
   project.provide('database', `http://127.0.0.1:${address.port}/sql`);
   project.provide('model', `${model.url.replace(/\/$/, '')}/v1`);
