@@ -10,7 +10,7 @@ import { freePort, listen, loopback } from './ports.ts';
 import type { Child } from './processes.ts';
 import { cardUrl, introduce, startSamples, startStandIn } from './samples.ts';
 import type { Ready, Sentences } from './sentences.ts';
-import { isReady, startWorker, tick } from './wrangler.ts';
+import { isReady, startPulse, startWorker, tick } from './wrangler.ts';
 
 /** Production ticks once an hour; here somebody may be watching. */
 const tickIntervalMs = 30_000;
@@ -119,17 +119,40 @@ async function startModel(world: Surroundings) {
 }
 
 async function runWorker(world: Surroundings, folder: DataFolder, plain: Variables, secrets: Variables): Promise<void> {
-  const { options, say, stack, stopping, progress, onLine } = world;
-  const worker = await startWorker({ port: options.port, folder, plain, secrets, onLine: (line) => onLine('worker', line) });
-  keep(world, [worker]);
+  const { options, say, stack, stopping, progress, onLine, fail } = world;
+  const begin = () => startWorker({ port: options.port, folder, plain, secrets, onLine: (line) => onLine('worker', line) });
+  let worker: Child | null = null;
+  const watch = async (child: Child) => {
+    await child.ended;
+    if (!stopping.aborted && child === worker) fail(say.died(child.name, child.lines()));
+  };
+  const replace = async () => {
+    // The end of this one is wanted.
+    const former = worker;
+    worker = null;
+    await former?.stop();
+    worker = await begin();
+    void watch(worker);
+  };
+  stack.defer(() => worker?.stop());
+  await replace();
   if (!(await isReady(options.port, stopping))) {
     stopping.throwIfAborted();
-    throw new Error(say.notReady(worker.lines()));
+    throw new Error(say.notReady(linesOf(worker)));
   }
   const clock = setInterval(() => tick(options.port), tickIntervalMs);
   stack.defer(() => clearInterval(clock));
+  // wrangler starts a runtime that was killed again, but may leave its own door shut.
+  const pulse = startPulse(options.port, async () => {
+    progress(say.workerAgain);
+    await replace();
+    await isReady(options.port, stopping);
+  });
+  stack.defer(pulse);
   progress(say.service);
 }
+
+const linesOf = (child: Child | null): readonly string[] => child?.lines() ?? [];
 
 /** They end with the world, at the same time; and the world ends when one of them does. */
 function keep({ say, stack, stopping, fail }: Surroundings, children: readonly Child[]): void {

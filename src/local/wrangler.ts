@@ -13,6 +13,8 @@ const readyTimeoutMs = 90_000;
 const probeTimeoutMs = 2_000;
 const probeIntervalMs = 150;
 const tickTimeoutMs = 10_000;
+const pulseIntervalMs = 3_000;
+const maxSilences = 3;
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const cli = join(dirname(fileURLToPath(import.meta.resolve('wrangler/package.json'))), 'wrangler-dist/cli.js');
@@ -79,6 +81,27 @@ export async function isReady(port: number, signal: AbortSignal): Promise<boolea
     await new Promise((resolve) => setTimeout(resolve, probeIntervalMs));
   }
   return false;
+}
+
+/** Calls `onSilence`, and waits for it, whenever the port has not answered three times in a row. Returns how to end it. */
+export function startPulse(port: number, onSilence: () => Promise<void>): () => void {
+  let silences = 0;
+  let busy = false;
+  const beat = async () => {
+    if (busy) return;
+    busy = true;
+    const probe = AbortSignal.timeout(pulseIntervalMs);
+    const response = await fetch(`http://${loopback}:${port}/healthz`, { signal: probe }).catch(() => null);
+    await response?.body?.cancel();
+    silences = response ? 0 : silences + 1;
+    if (silences === maxSilences) {
+      silences = 0;
+      await onSilence();
+    }
+    busy = false;
+  };
+  const timer = setInterval(beat, pulseIntervalMs);
+  return () => clearInterval(timer);
 }
 
 /** What Cloudflare's clock does in production. A tick that fails is no loss: there will be another. */
