@@ -37,7 +37,7 @@ function showCall(row) {
   const reason = element('p', 'quiet', [row.note, row.reason].filter(Boolean).join(' · '));
   const block = article('step', element('p', '', `${words.plan} → ${row.to_agent}: ${row.content}`), reason, text);
   block.setAttribute('aria-busy', 'true');
-  state.texts.set(row.call_id, { text, block, attempt: 0, shown: '' });
+  state.texts.set(row.call_id, { text, block, attempt: 0, shown: '', intention: row.intention_id });
 }
 
 function showReply(row) {
@@ -70,6 +70,15 @@ function endPlanText(row) {
   state.ended.add(source);
 }
 
+/** What an intention that ended was still waiting for will not come. */
+function endCalls(intention) {
+  for (const { text, block, intention: own } of state.texts.values()) {
+    if (own !== intention || !block.hasAttribute('aria-busy')) continue;
+    block.removeAttribute('aria-busy');
+    text.remove();
+  }
+}
+
 function showRow(row) {
   if (row.seq <= state.seq) return;
   state.seq = row.seq;
@@ -78,8 +87,10 @@ function showRow(row) {
   else if (row.type === 'query') {
     endPlanText(row);
     showCall(row);
+  } else if (row.type === 'canceled' || row.type === 'expired') {
+    endCalls(row.intention_id);
+    article('note', element('p', '', words[row.type]));
   } else if (row.type === 'reassigned') article('note', element('p', '', words.moved));
-  else if (row.type === 'canceled' || row.type === 'expired') article('note', element('p', '', words[row.type]));
   else if (row.call_id !== null) showReply(row);
   else {
     endPlanText(row);
@@ -88,6 +99,7 @@ function showRow(row) {
   if (row.type === 'input_required' || row.type === 'auth_required') state.questions.set(row.intention_id, row);
   else if (row.call_id !== null && state.questions.get(row.intention_id)?.call_id === row.call_id) state.questions.delete(row.intention_id);
   refresh();
+  at('log').scrollTop = at('log').scrollHeight;
 }
 
 function showText(delta) {
