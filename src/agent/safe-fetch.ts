@@ -1,6 +1,7 @@
 // The one fetch towards agents: bounded in time and bytes, and credentials go home only. Effects: network.
 
 import { Fault, type FaultNotes } from '../fault.ts';
+import { timeLimit } from '../time-limit.ts';
 import type { AgentSource } from './card.ts';
 import { statusFault } from './failure.ts';
 import { callable, isLoopback, sameOrigin } from './origin.ts';
@@ -41,12 +42,13 @@ export async function safeFetch(request: Outgoing): Promise<Response> {
   const url = callable(request.url);
   if (url === null) throw new Fault('agent_refused', { detail: 'its address is not one we call', notes: { agent, sent: false } });
 
-  const timeout = AbortSignal.timeout(request.timeoutMs);
-  const signal = request.init.signal ? AbortSignal.any([request.init.signal, timeout]) : timeout;
+  const limit = timeLimit(request.timeoutMs, request.init.signal);
+  const { signal } = limit;
   const lost = (cause: unknown, notes: FaultNotes): Fault => {
-    if (signal.aborted && !timeout.aborted) return new Fault('aborted', { cause, notes: { agent, ...notes } });
+    limit.clear();
+    if (signal.aborted && !limit.expired()) return new Fault('aborted', { cause, notes: { agent, ...notes } });
     return new Fault('agent_down', {
-      detail: timeout.aborted ? 'it took too long' : 'it cannot be reached',
+      detail: limit.expired() ? 'it took too long' : 'it cannot be reached',
       cause,
       notes: { agent, ...notes },
     });
@@ -61,6 +63,7 @@ export async function safeFetch(request: Outgoing): Promise<Response> {
     throw lost(thrown, { sent: !isUnsent(thrown) });
   }
   if (response.status >= 300 && response.status < 400) {
+    limit.clear();
     await response.body?.cancel();
     throw statusFault(response.status, null, agent);
   }
@@ -69,7 +72,9 @@ export async function safeFetch(request: Outgoing): Promise<Response> {
     const value = response.headers.get(name);
     if (value !== null) headers.set(name, value);
   }
-  const body = response.body && bounded(response.body, request.maxBytes, agent, (cause) => lost(cause, { sent: true, cut: true }));
+  if (!response.body) limit.clear();
+  const body =
+    response.body && bounded(response.body, request.maxBytes, agent, (cause) => lost(cause, { sent: true, cut: true }), limit.clear);
   return new Response(body, { status: response.status, headers });
 }
 
@@ -87,12 +92,13 @@ function isUnsent(thrown: unknown): boolean {
   return typeof cause === 'object' && cause !== null && 'code' in cause && unsentCodes.has(String(cause.code));
 }
 
-/** The same bytes, at most so many; what goes wrong on the way becomes a Fault. */
+/** The same bytes, at most so many; what goes wrong on the way becomes a Fault. `over` is called when no more are wanted. */
 function bounded(
   body: ReadableStream<Uint8Array>,
   maxBytes: number,
   agent: string,
   lost: (cause: unknown) => Fault,
+  over: () => void,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let bytes = 0;
@@ -101,7 +107,10 @@ function bounded(
       async pull(controller) {
         try {
           const { done, value } = await reader.read();
-          if (done) return controller.close();
+          if (done) {
+            over();
+            return controller.close();
+          }
           bytes += value.byteLength;
           if (bytes <= maxBytes) return controller.enqueue(value);
         } catch (thrown) {
@@ -110,9 +119,13 @@ function bounded(
         controller.error(
           new Fault('agent_invalid', { detail: `it answered with more than ${maxBytes} bytes`, notes: { agent, sent: true } }),
         );
+        over();
         await reader.cancel();
       },
-      cancel: (reason) => reader.cancel(reason),
+      cancel: (reason) => {
+        over();
+        return reader.cancel(reason);
+      },
     },
     { highWaterMark: 0 },
   );

@@ -4,6 +4,7 @@ import { neon, neonConfig } from '@neondatabase/serverless';
 import { type SQL, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/neon-http';
 import { Fault } from '../fault.ts';
+import { within } from '../time-limit.ts';
 
 /** A statement takes milliseconds; waking a sleeping compute takes seconds. */
 const requestTimeoutMs = 10_000;
@@ -23,8 +24,12 @@ export interface Database {
 /** Throws Fault `database_down` when the database can't be reached, after retries with backoff; `internal` when it refuses the statement. */
 export function connect(url: string, endpoint: string | null, sleep: (ms: number) => Promise<void>): Database {
   if (endpoint !== null) neonConfig.fetchEndpoint = endpoint;
+  // The answer is read whole under the limit: the driver would do the same next.
   neonConfig.fetchFunction = (input: string | URL | Request, init?: RequestInit) =>
-    fetch(input, { ...init, signal: AbortSignal.timeout(requestTimeoutMs) });
+    within(requestTimeoutMs, null, async (signal) => {
+      const response = await fetch(input, { ...init, signal });
+      return new Response(await response.arrayBuffer(), response);
+    });
   const db = drizzle({ client: neon(url) });
 
   async function attempt<T>(run: () => Promise<T>): Promise<T> {

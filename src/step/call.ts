@@ -1,11 +1,13 @@
 // What `call:<id>` does when it wakes: send a planned call, look up one at work, or cancel one. Effects: the agent, the ledger, the stream.
 
+import type { Agent } from '../agent/card.ts';
 import { asFault, type Fault } from '../fault.ts';
-import { questionStates } from '../intention/call.ts';
+import { type Call, questionStates } from '../intention/call.ts';
 import { isStale } from '../intention/conclude.ts';
 import { lookMs, unknownAfterMs } from '../intention/limits.ts';
 import { callId } from '../intention/message.ts';
 import type { CallClaim, Observed } from '../intention/rules.ts';
+import { within } from '../time-limit.ts';
 import type { World } from '../world.ts';
 import type { Alarm } from './alarm.ts';
 import { close, findOut, fire, keep } from './fire.ts';
@@ -38,9 +40,8 @@ async function seek(world: World, { call, agent, nowMs }: Claimed, { name }: Ala
 
 /** The snapshot is the truth; what it can't tell yet is looked up again, twice as far off each time. */
 async function look(world: World, { call, agent, nowMs }: Claimed, { name, signal }: Alarm): Promise<Observed | null> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(lookMs)]);
   try {
-    const reply = await world.agents.get(agent, call, limit);
+    const reply = await within(lookMs, signal, (limit) => world.agents.get(agent, call, limit));
     if (reply === null) return await close(world, name, call, { kind: 'lost' });
     const news = reply.state !== 'working' && reply.state !== call.state && !isStale(call, reply, nowMs);
     if (news) return await close(world, name, call, await keep(world, call, reply));
@@ -49,20 +50,24 @@ async function look(world: World, { call, agent, nowMs }: Claimed, { name, signa
     world.log('look failed', { call: call.id, agent: call.agent, code: fault.code, polls: call.polls });
   }
   if (isQuestion(call.state) || nowMs < call.deadlineMs) return null;
-  await world.agents.cancel(agent, call, limit).catch(() => false);
+  await cancelTask(world, call, agent, signal);
   return close(world, name, call, { kind: 'late' });
 }
 
 async function cancel(world: World, { call, agent, inMs }: Claimed, { signal }: Alarm): Promise<number | null> {
-  const settled = await world.agents
-    .cancel(agent, call, AbortSignal.any([signal, AbortSignal.timeout(lookMs)]))
-    .catch((thrown: unknown) => {
-      passing(asFault(thrown));
-      return false;
-    });
+  const settled = await cancelTask(world, call, agent, signal);
   world.log('task canceled', { call: call.id, agent: call.agent, settled, tries: call.cancelAttempts });
   if (settled) await world.ledger.cancelled(call);
   return settled ? null : inMs;
+}
+
+async function cancelTask(world: World, call: Call, agent: Agent, signal: AbortSignal): Promise<boolean> {
+  try {
+    return await within(lookMs, signal, (limit) => world.agents.cancel(agent, call, limit));
+  } catch (thrown) {
+    passing(asFault(thrown));
+    return false;
+  }
 }
 
 /** An agent that cannot be asked now is asked again later; a bug or our own database is not the agent's fault. */

@@ -9,6 +9,7 @@ import { armAheadMs, bindAfterMs, leaveStreamAfterMs, lookMs, readStreamMs, sign
 import { messageId } from '../intention/message.ts';
 import type { Observed, RunnerName } from '../intention/rules.ts';
 import { messageEvent } from '../stream/event.ts';
+import { within } from '../time-limit.ts';
 import type { World } from '../world.ts';
 import type { Alarm } from './alarm.ts';
 import { type End, underLease } from './heartbeat.ts';
@@ -88,6 +89,8 @@ async function read(
     fault = asFault(thrown);
   }
   for (const timer of timers) clearTimeout(timer);
+  // Whatever the agent still sends is not read.
+  leaving.abort();
   relay.end();
   await binding;
   if (fault?.code === 'internal') throw fault;
@@ -121,7 +124,7 @@ const taskOf = (reply: AgentReply | null): Task | null => (reply?.taskId ? { tas
 
 /** It was sent, and nobody said what came of it: the agent may find the task by our messageId; else its outcome is unknown. */
 export async function findOut(world: World, call: Call, agent: Agent, by: RunnerName, error: string): Promise<Observed | null> {
-  const reply = await world.agents.get(agent, call, AbortSignal.timeout(lookMs)).catch((thrown: unknown) => {
+  const reply = await within(lookMs, null, (signal) => world.agents.get(agent, call, signal)).catch((thrown: unknown) => {
     const fault = asFault(thrown);
     if (fault.code === 'internal') throw fault;
     return null;

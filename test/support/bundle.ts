@@ -1,9 +1,9 @@
 // The Worker as it would be deployed, built once for a test run. Effects: processes, files.
 
 import { execFile } from 'node:child_process';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 
@@ -28,6 +28,8 @@ export async function build(...flags: readonly string[]): Promise<string> {
 }
 
 /** For `globalSetup`. */
-export async function setup(project: TestProject): Promise<void> {
-  project.provide('bundle', await build());
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const bundle = await build();
+  project.provide('bundle', bundle);
+  return () => rm(dirname(bundle), { recursive: true, force: true });
 }
