@@ -90,7 +90,6 @@ function coalesced(controller: ReadableStreamDefaultController<Uint8Array>) {
   };
 }
 
-// biome-ignore lint/style/noDefaultExport: the entry of a Worker.
 export default {
   fetch: (request: Request, bindings: Bindings): Promise<Response> => bindings.CONVERSATION.getByName(crypto.randomUUID()).fetch(request),
 };

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Call, type ClosingState, openStates, questionStates } from '../../src/intention/call.ts';
 import { fold } from '../../src/intention/fold.ts';
 import { isTerminal } from '../../src/intention/intention.ts';
-import type { CallId, ConversationId, IntentionId } from '../../src/intention/message.ts';
+import { type CallId, type ConversationId, callId, intentionId } from '../../src/intention/message.ts';
 import type { OnBusy } from '../../src/intention/rules.ts';
 import {
   accepted,
@@ -44,7 +44,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      kind: fc.constant('post' as const),
+      kind: fc.constant<'post'>('post'),
       to: fc.constantFrom('whoever asked last' as const, 'whoever asked last' as const, 'something new' as const, 'a question' as const),
       onBusy: fc.constantFrom('enqueue' as const, 'enqueue' as const, 'enqueue' as const, 'parallel' as const, 'interrupt' as const),
       pick,
@@ -82,10 +82,10 @@ const choose = <T>(from: readonly T[], number: number): T | undefined => from[nu
 /** Carries a command out if there is anything to carry it out on. */
 async function apply(conversation: ConversationId, calls: Map<CallId, Call>, given: Command): Promise<void> {
   const rows = await under.query('select id, status from intention where conversation_id = $1 order by id', [conversation]);
-  const intentions = rows.map((row) => ({ id: row['id'] as IntentionId, status: row['status'] as string }));
+  const intentions = rows.map((row) => ({ id: intentionId(String(row['id'])), status: String(row['status']) }));
   const states = await under.query('select id, state from call where conversation_id = $1 order by id', [conversation]);
   const inState = (wanted: readonly string[]) =>
-    states.flatMap((row) => (wanted.includes(String(row['state'])) ? [row['id'] as CallId] : []));
+    states.flatMap((row) => (wanted.includes(String(row['state'])) ? [callId(String(row['id']))] : []));
   switch (given.kind) {
     case 'post': {
       const question = choose(inState(questionStates), given.pick);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fold } from '../../src/intention/fold.ts';
-import type { ConversationId, IntentionId } from '../../src/intention/message.ts';
+import { type ConversationId, conversationId, type IntentionId, ownerId } from '../../src/intention/message.ts';
 import {
   accepted,
   called,
@@ -256,7 +256,7 @@ describe.each([
 
   test('a foreign owner sees nothing and stops nothing', async () => {
     const first = await accepted(under.ledger, newMessage('mine', null));
-    const stranger = { ...newMessage('theirs', first.message.conversationId), owner: `${owner}x` as typeof owner };
+    const stranger = { ...newMessage('theirs', first.message.conversationId), owner: ownerId(`${owner}x`) };
     expect(await under.ledger.accept(stranger)).toEqual({ kind: 'no_conversation' });
     expect((await under.ledger.stop(stranger.owner, first.message.conversationId, first.intentionId)).status).toBeNull();
     expect(await under.archive.messages(stranger.owner, first.message.conversationId, { after: 0, limit: 10 })).toBeNull();
@@ -345,7 +345,7 @@ describe.each([
   test('stored statuses are the fold of the rows, for every intention of this suite', async () => {
     const rows = await under.query('select id, conversation_id, status, step from intention');
     for (const stored of rows) {
-      const { messages } = await under.archive.replay(stored['conversation_id'] as ConversationId, 0, 1000);
+      const { messages } = await under.archive.replay(conversationId(String(stored['conversation_id'])), 0, 1000);
       const own = messages.filter((row) => (row.movedTo ?? row.intentionId) === stored['id']);
       const folded = fold(own);
       const runnable = stored['status'] === 'planning' || stored['status'] === 'queued';

@@ -82,7 +82,7 @@ test('one command runs it all; a second beside it is told so; Ctrl-C ends it; a 
   const second = dev('--port', String(port));
   await ready(second);
   const kept = await fetch(`http://127.0.0.1:${port}/v1/conversations/${conversation}/messages`);
-  expect((await kept.json()) as object).toMatchObject({ data: { length: 7 } });
+  expect(await kept.json()).toMatchObject({ data: { length: 7 } });
   second.child.kill('SIGTERM');
   expect(await second.ended).toBe(0);
 });

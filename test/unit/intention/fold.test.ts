@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fold } from '../../../src/intention/fold.ts';
+import { callId } from '../../../src/intention/message.ts';
 import { type Line, rows } from '../../support/builders.ts';
 
 const user = (words: string): Line => ['user', null, words];
@@ -12,7 +13,7 @@ const query = (call: string, given: { agent?: string; answers?: string; ord?: nu
     call,
     ...(given.agent ? { agent: given.agent } : {}),
     ...(given.ord ? { ord: given.ord } : {}),
-    parts: given.answers ? { answers: given.answers as never } : {},
+    parts: given.answers ? { answers: callId(given.answers) } : {},
   },
 ];
 const says = (type: 'answer' | 'error' | 'input_required' | 'auth_required', call: string, agent = 'weather'): Line => [
