@@ -2,14 +2,12 @@
 
 import { createOpenAI } from '@ai-sdk/openai';
 import {
-  extractReasoningMiddleware,
   type JSONSchema7,
   jsonSchema,
   type ModelMessage,
   // What `streamText` is made of, without its loop of steps: its dozen streams around this one cost three times as much CPU.
   experimental_streamLanguageModelCall as streamLanguageModelCall,
   ToolChoiceViolationError,
-  wrapLanguageModel,
 } from 'ai';
 import { Fault } from '../fault.ts';
 import type { Json, Usage } from '../intention/message.ts';
@@ -18,6 +16,7 @@ import type { Planner } from '../world.ts';
 import { refusesChoice, toFault } from './model-fault.ts';
 import type { Prompt, RawDecision, RawToolCall, Turn } from './plan.ts';
 import { storable } from './text.ts';
+import { withoutThinking } from './thinking.ts';
 import { type Watch, watchedFetch } from './watched-fetch.ts';
 
 /** Milliseconds, but for what says otherwise. */
@@ -120,13 +119,17 @@ async function ask(
   // Visible tools keep the server's prefix cache; a server that cannot be told to call none is not shown any.
   const tools = prompt.forced && choice === 'unsaid' ? [] : prompt.tools;
   let text = '';
+  const thinking = withoutThinking();
+  const say = (piece: string) => {
+    text += piece;
+    if (piece !== '') onText(piece);
+  };
   const toolCalls: RawToolCall[] = [];
   let usage: Usage = { model: name };
   let finish: RawDecision['finish'] = 'interrupted';
   try {
     const { stream } = await streamLanguageModelCall({
-      // Some servers write the model's thinking into its text.
-      model: wrapLanguageModel({ model: provider.chat(name), middleware: extractReasoningMiddleware({ tagName: 'think' }) }),
+      model: provider.chat(name),
       instructions: prompt.instructions,
       messages: prompt.turns.map(messageOf),
       ...(tools.length > 0
@@ -143,8 +146,7 @@ async function ask(
     for await (const part of stream) {
       switch (part.type) {
         case 'text-delta':
-          text += part.text;
-          if (part.text !== '') onText(part.text);
+          say(thinking.take(part.text));
           break;
         case 'tool-call':
           toolCalls.push({
@@ -168,6 +170,7 @@ async function ask(
           break;
       }
     }
+    say(thinking.rest());
     if (finish === 'interrupted' && text === '' && toolCalls.length === 0) throw new Fault('model_down', { notes: { why: 'ended early' } });
     return { text: storable(text), toolCalls, finish, usage };
   } catch (thrown) {
