@@ -19,10 +19,9 @@ import {
   type Visit,
   visitOf,
 } from './chat/routes.ts';
-import { asFault, Fault, retryAfterSeconds, toProblem } from './fault.ts';
-import type { World } from './world.ts';
+import { asFault, bugOf, Fault, retryAfterSeconds, toProblem } from './fault.ts';
 
-type Variables = { world: World; requestId: string };
+type Variables = { requestId: string };
 type Route = Context<{ Bindings: Env; Variables: Variables }>;
 
 const app = new Hono<{ Bindings: Env; Variables: Variables }>();
@@ -42,14 +41,8 @@ app.use(async (context, next) => {
 });
 
 /** What was published leaves after the response. */
-const open = (context: Route): World => {
-  const world = bind(context.env);
-  context.set('world', world);
-  return world;
-};
-
 const visit = (route: (visit: Visit, context: Route) => Promise<Response>) => async (context: Route) => {
-  const world = open(context);
+  const world = bind(context.env);
   const response = await route(visitOf(world, context.req.raw), context);
   context.executionCtx.waitUntil(world.stream.settled());
   return response;
@@ -73,12 +66,12 @@ at('/v1/conversations/:id/intentions/:intention', { GET: visit(getIntention) });
 at('/v1/conversations/:id/intentions/:intention/cancel', { POST: visit(cancelIntention) });
 at('/v1/files/:id', { GET: visit(getFile) });
 at('/v1/agents', { GET: visit(listAgents) });
-at('/a2a/push/:callId', { POST: (context) => receivePush(open(context), context.req.param('callId') ?? '', context.req.raw) });
+at('/a2a/push/:callId', { POST: (context) => receivePush(bind(context.env), context.req.param('callId') ?? '', context.req.raw) });
 
 /** 200 when the configuration is whole and the database answers. */
 at('/healthz', {
   GET: async (context) => {
-    const world = open(context);
+    const world = bind(context.env);
     await world.archive.ping();
     return context.json({ status: 'ok', model: world.settings.model.standIn ? 'stand-in' : world.settings.model.name });
   },
@@ -93,17 +86,13 @@ function problem(context: Route, fault: Fault, headers: Readonly<Record<string, 
   const body = toProblem(fault, requestId);
   const retryAfter = retryAfterSeconds(fault);
   if (body.status >= 500) {
-    const cause =
-      fault.code === 'internal' && fault.cause instanceof Error
-        ? `${fault.cause.name} ${fault.cause.stack?.split('\n')[1]?.trim() ?? ''}`
-        : undefined;
     console.error(
       JSON.stringify({
         event: 'request failed',
         code: fault.code,
         request: requestId,
         path: context.req.routePath,
-        bug: cause,
+        bug: bugOf(fault),
         ...fault.notes,
       }),
     );

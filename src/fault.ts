@@ -68,6 +68,12 @@ export function asFault(thrown: unknown): Fault {
   return thrown instanceof Fault ? thrown : new Fault('internal', { cause: thrown });
 }
 
+/** Of a bug, its name and place for the log; texts of others never get there. */
+export function bugOf(fault: Fault): string | undefined {
+  if (fault.code !== 'internal' || !(fault.cause instanceof Error)) return undefined;
+  return `${fault.cause.name} ${fault.cause.stack?.split('\n')[1]?.trim() ?? ''}`;
+}
+
 /** RFC 9457 problem details, with our stable `code`. */
 export interface Problem {
   readonly type: string;

@@ -1,5 +1,6 @@
 // Where agents tell that a task has moved: a hint to look at it, made durable. Effects: by ports.
 
+import { bytesOf } from '../body.ts';
 import { asFault, Fault, toProblem, toWebhookStatus } from '../fault.ts';
 import { callId } from '../intention/message.ts';
 import type { Settings } from '../settings.ts';
@@ -50,15 +51,9 @@ async function takePush({ ledger, runner, settings }: PushWorld, call: string, r
 }
 
 async function readJson(request: Request): Promise<unknown> {
-  const bytes: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of request.body ?? []) {
-    length += chunk.byteLength;
-    if (length > maxBodyBytes) throw new Fault('body_too_large');
-    bytes.push(chunk);
-  }
+  const bytes = await bytesOf(request, maxBodyBytes);
   try {
-    return JSON.parse(await new Blob(bytes).text());
+    return JSON.parse(new TextDecoder().decode(bytes));
   } catch (cause) {
     throw new Fault('malformed_json', { cause });
   }

@@ -1,6 +1,7 @@
 // What every route reads from a request: who calls, ids, the body, cursors. Effects: the request's body.
 
 import { z } from 'zod';
+import { bytesOf } from '../body.ts';
 import { Fault } from '../fault.ts';
 import { type OwnerId, ownerId } from '../intention/message.ts';
 import type { Settings } from '../settings.ts';
@@ -21,25 +22,6 @@ export function idOf<T>(value: string | undefined, brand: (id: string) => T): T 
   const parsed = z.uuid().safeParse(value);
   if (!parsed.success) throw new Fault('not_found');
   return brand(parsed.data.toLowerCase());
-}
-
-/** The bytes of a body, at most `maxBytes`, whatever Content-Length says. Throws Fault `body_too_large`. */
-export async function bytesOf(request: Request, maxBytes: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  if (!request.body) return new Uint8Array();
-  for await (const chunk of request.body) {
-    size += chunk.length;
-    if (size > maxBytes) throw new Fault('body_too_large', { detail: `at most ${maxBytes} bytes` });
-    chunks.push(chunk);
-  }
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
 }
 
 /** A JSON body and the hash of its bytes. Throws Fault `unsupported_media_type`, `body_too_large`, `malformed_json`, `validation_failed`. */

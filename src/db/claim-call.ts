@@ -5,7 +5,7 @@ import type { Call } from '../intention/call.ts';
 import type { CallId } from '../intention/message.ts';
 import type { CallClaim, RunnerName } from '../intention/rules.ts';
 import type { Database } from './database.ts';
-import { lease, lock, open } from './fragments.ts';
+import { lease, lock, open, taken } from './fragments.ts';
 import { type AgentRow, agentFrom, type CallRow, callFrom, callJson } from './rows.ts';
 
 /** CancelTask is tried this often, then left. */
@@ -77,8 +77,7 @@ export async function cancelled(db: Database, call: Call): Promise<void> {
 export async function poke(db: Database, id: CallId, taskId: string | null): Promise<'poked' | 'due' | null> {
   const soon = sql`greatest(now(), c.last_look_at + interval '1 second')`;
   const listening = sql`c.state in (${open}, 'auth_required', 'unknown')`;
-  const binds = sql`(${taskId}::text is not null and c.task_id is null and not exists (
-    select 1 from call o where o.agent_id = c.agent_id and o.task_id = ${taskId} and o.id <> c.id))`;
+  const binds = sql`(${taskId}::text is not null and c.task_id is null and not ${taken(sql`c`, taskId)})`;
   const rows = await db.one<{ poked: boolean }>(sql`with p as (
       update call c set last_poke_at = now(), wake_at = ${soon}, task_id = case when ${binds} then ${taskId} else c.task_id end
       where c.id = ${id}::uuid and ${listening} and (c.wake_at is null or c.wake_at > ${soon} or ${binds})

@@ -26,6 +26,10 @@ export const lock = (conversation: SQL): SQL => sql`select id from conversation 
 /** Whether `message` row `m` belongs to the intention now. */
 export const belongs = (m: SQL, intention: SQL): SQL => sql`coalesce(${m}.moved_to, ${m}.intention_id) = ${intention}`;
 
+/** Another open call of the agent has this task: an agent that says so again confuses them, and is not followed. */
+export const taken = (call: SQL, taskId: string | null): SQL => sql`exists (select 1 from call o where o.agent_id = ${call}.agent_id
+  and o.task_id = ${taskId} and o.id <> ${call}.id and o.state in ('sending', 'working', 'input_required', 'auth_required'))`;
+
 /** An intention of the conversation, not accepted as parallel, is at work or waits for its turn; `but` is left out. */
 export const busy = (conversation: SQL, but: SQL): SQL => sql`exists (select 1 from intention b where b.conversation_id = ${conversation}
   and not b.parallel and b.status in ('queued', 'planning', 'calling') and b.id is distinct from ${but})`;

@@ -6,7 +6,7 @@ import type { IntentionStatus } from '../intention/intention.ts';
 import type { Observed, RunnerName } from '../intention/rules.ts';
 import type { Database } from './database.ts';
 import { insertRows } from './decide.ts';
-import { belongs, busy, lease, lock, open, promote, question, questionTime, signInLook } from './fragments.ts';
+import { belongs, busy, lease, lock, open, promote, question, questionTime, signInLook, taken } from './fragments.ts';
 import { type MessageRow, messageFrom } from './rows.ts';
 import { promotedNow } from './stop.ts';
 
@@ -28,7 +28,7 @@ export async function observe(db: Database, call: Call, closing: Closing): Promi
   const [result] = await db.batch<Result>([
     lock(conversation),
     sql`with closed as (
-        update call q set state = ${closing.state}, task_id = coalesce(${closing.taskId}, q.task_id), context_id = coalesce(${closing.contextId}, q.context_id),
+        update call q set state = ${closing.state}, task_id = coalesce(case when not ${taken(sql`q`, closing.taskId)} then ${closing.taskId} end, q.task_id), context_id = coalesce(${closing.contextId}, q.context_id),
           fingerprint = ${closing.fingerprint}, error = ${closing.error}, lease_by = null, lease_until = null,
           wake_at = ${closing.state === 'auth_required' ? sql`now() + ${signInLook}` : sql`null`},
           deadline = case when ${asks} then now() + ${questionTime} else q.deadline end, updated_at = now()
@@ -69,7 +69,7 @@ export async function observe(db: Database, call: Call, closing: Closing): Promi
 
 /**
  * Binding form, one request: the task is known and at work. The reader keeps its lease, or gives the call away to be
- * polled from `now` on. A canceled call whose task becomes known only now is bound too, so that CancelTask can be sent.
+ * polled from `now` on. Not bound: a call that is over, or a task that another open call has. A canceled call whose task becomes known only now is bound too, so that CancelTask can be sent.
  */
 export async function bind(db: Database, call: Call, taskId: string, contextId: string | null, keeps: boolean): Promise<boolean> {
   const rows = await db.batch<{ state: string }>([
@@ -78,7 +78,7 @@ export async function bind(db: Database, call: Call, taskId: string, contextId: 
         state = case when q.state = 'sending' then 'working' else q.state end,
         lease_by = case when ${keeps} then q.lease_by end, lease_until = case when ${keeps} then q.lease_until end,
         wake_at = case when q.state = 'canceled' then now() when ${keeps} then q.wake_at else least(q.wake_at, now() + interval '2 seconds') end
-      where q.id = ${call.id}::uuid and (q.state in ('sending', 'working') or (q.state = 'canceled' and q.cancel = 'wanted' and q.task_id is null))`,
+      where q.id = ${call.id}::uuid and not ${taken(sql`q`, taskId)} and (q.state in ('sending', 'working') or (q.state = 'canceled' and q.cancel = 'wanted' and q.task_id is null))`,
     sql`select q.state from call q where q.id = ${call.id}::uuid and q.task_id = ${taskId}`,
   ]);
   return rows[0]?.state === 'working';

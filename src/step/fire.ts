@@ -114,7 +114,7 @@ async function settle(
     if (known) await world.ledger.bind(call, known.taskId, known.contextId, false);
     return null;
   }
-  if (known) return giveAway(world, call, known);
+  if (known) return giveAway(world, by, call, known);
   const sent = fault === null || fault.code === 'aborted' || (fault.code === 'agent_down' && fault.notes['sent'] !== false);
   if (fault && !sent) return close(world, by, call, { kind: 'refused', fault });
   return findOut(world, call, agent, by, end ?? fault?.code ?? 'the reply ended without saying anything');
@@ -133,14 +133,15 @@ export async function findOut(world: World, call: Call, agent: Agent, by: Runner
   const news = reply && reply.state !== 'working' && !isStale(call, reply, world.clock.nowMs());
   if (news) return close(world, by, call, await keep(world, call, reply));
   const task = taskOf(reply);
-  return task ? giveAway(world, call, task) : close(world, by, call, { kind: 'unknown', error });
+  return task ? giveAway(world, by, call, task) : close(world, by, call, { kind: 'unknown', error });
 }
 
 /** The task is known: its own Runner looks it up from here on. Armed first, so that a crash in between is found. */
-async function giveAway(world: World, call: Call, task: Task): Promise<null> {
+async function giveAway(world: World, by: RunnerName, call: Call, task: Task): Promise<Observed | null> {
   await world.runner.arm(`call:${call.id}`, firstLookMs);
-  await world.ledger.bind(call, task.taskId, task.contextId, false);
-  return null;
+  if (await world.ledger.bind(call, task.taskId, task.contextId, false)) return null;
+  // The call is over, and this changes nothing; or the agent named a task of another call, and this one cannot be found.
+  return close(world, by, call, { kind: 'unknown', error: 'the task is that of another call' });
 }
 
 const firstLookMs = 2_000;

@@ -2,7 +2,7 @@
 
 import { DurableObject } from 'cloudflare:workers';
 import { bind } from '../bind.ts';
-import { asFault, toRetryMs } from '../fault.ts';
+import { asFault, bugOf, toRetryMs } from '../fault.ts';
 import { alarmMs } from '../intention/limits.ts';
 import type { RunnerName } from '../intention/rules.ts';
 import { runCall } from './call.ts';
@@ -55,7 +55,7 @@ export class Runner extends DurableObject<Env> {
       const fault = asFault(thrown);
       this.#failures += 1;
       inMs = toRetryMs(fault, this.#failures);
-      world.log('work failed', { runner: name, code: fault.code, failures: this.#failures, ...fault.notes, ...causeOf(fault) });
+      world.log('work failed', { runner: name, code: fault.code, failures: this.#failures, ...fault.notes, bug: bugOf(fault) });
     } finally {
       this.#work = null;
     }
@@ -63,10 +63,4 @@ export class Runner extends DurableObject<Env> {
     if (inMs !== null) await this.arm(name, inMs);
     else if ((await this.ctx.storage.getAlarm()) === null) await this.ctx.storage.deleteAll();
   }
-}
-
-/** Of a bug, its name and place; texts of others never reach the log. */
-function causeOf(fault: { readonly code: string; readonly cause?: unknown }): { readonly bug?: string } {
-  if (fault.code !== 'internal' || !(fault.cause instanceof Error)) return {};
-  return { bug: `${fault.cause.name} ${fault.cause.stack?.split('\n')[1]?.trim() ?? ''}` };
 }

@@ -335,6 +335,19 @@ describe.each([
     expect(await under.query('select task_id from call where id = $1', [weather.id])).toEqual([{ task_id: 'mine' }]);
   });
 
+  test('an agent that names the task of another open call is not followed, and stalls nothing', async () => {
+    const first = await accepted(under.ledger, newMessage('both', null));
+    const second = await accepted(under.ledger, newMessage('again', null));
+    const [one] = await called(under.ledger, await step(under.ledger, first.intentionId), ['travel']);
+    const [other] = await called(under.ledger, await step(under.ledger, second.intentionId), ['travel']);
+    if (!one || !other) throw new Error('no calls');
+    expect(await under.ledger.bind(one, 'the only task', null, true)).toBe(true);
+    expect(await under.ledger.bind(other, 'the only task', null, true)).toBe(false);
+    const asks = await under.ledger.observe(other, closing(other, 'input_required', 'where to?', 'the only task'));
+    expect(asks).toMatchObject({ status: 'input_required', message: { type: 'input_required' } });
+    expect(await under.query('select task_id from call where id = $1', [other.id])).toEqual([{ task_id: null }]);
+  });
+
   test('a deleted conversation is gone with its rows', async () => {
     const { conversation } = await asked();
     expect(await under.archive.remove(owner, conversation)).toEqual(expect.any(Array));
