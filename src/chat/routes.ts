@@ -4,6 +4,7 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { Fault } from '../fault.ts';
 import { isParked, isTerminal } from '../intention/intention.ts';
+import { armAheadMs } from '../intention/limits.ts';
 import {
   type ConversationId,
   conversationId,
@@ -173,6 +174,8 @@ export async function getIntention({ world, owner }: Visit, context: Context): P
 export async function cancelIntention({ world, owner }: Visit, context: Context): Promise<Response> {
   const id = idOf(context.req.param('id'), conversationId);
   const intention = intentionOf(context);
+  // A crash after the commit finds this alarm, which wakes whoever is to cancel a task or has its turn now.
+  await world.runner.arm(`intention:${intention}`, armAheadMs);
   const stopped = await world.ledger.stop(owner, id, intention);
   if (stopped.status === null) throw new Fault('not_found');
   if (stopped.message) {

@@ -48,7 +48,8 @@ interface Result extends Record<string, unknown> {
 /**
  * One request. A free lease, one's own and an expired one are taken; another's live one is waited for. An intention
  * that is not there may live on in the message of its id: then its Runner is woken instead. While its calls are out,
- * those that this Runner held itself (it died) are handed to their own Runners.
+ * those that this Runner held itself (it died) are handed to their own Runners. Whoever has its turn and was not woken yet
+ * (its waker died in between) is named too.
  */
 export async function claim(db: Database, id: IntentionId, by: RunnerName, sources: readonly AgentSource[]): Promise<Claim> {
   const i = sql`${id}::uuid`;
@@ -61,7 +62,11 @@ export async function claim(db: Database, id: IntentionId, by: RunnerName, sourc
         where q.intention_id = ${i} and q.lease_by = ${by} and q.state in (${open})`,
     sql`select i.status = 'planning' and i.lease_by = ${by} as mine, i.conversation_id, c.owner_id, now() as now, i.status, i.fence, i.step, i.failures,
         i.deadline, i.wake_at, i.lease_until,
-        (select jsonb_agg('call:' || q.id) from call q where q.intention_id = i.id and q.wake_at <= now()) as due,
+        (select jsonb_agg(name) from (
+          select 'call:' || q.id as name from call q where q.intention_id = i.id and q.wake_at <= now()
+          union all
+          select 'intention:' || p.id from intention p where p.conversation_id = i.conversation_id and p.id <> i.id
+            and p.status = 'planning' and p.wake_at <= now() and p.lease_until is null) names) as due,
         case when i.status = 'planning' and i.lease_by = ${by} then jsonb_build_object(
           'messages', (select jsonb_agg(to_jsonb(m) order by m.seq) from message m where m.conversation_id = i.conversation_id and ${belongs(sql`m`, sql`i.id`)}),
           'history', (select jsonb_agg(to_jsonb(h) order by h.seq) from (select m.* from message m

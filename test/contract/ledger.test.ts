@@ -185,6 +185,17 @@ describe.each([
     expect(await statusOf(conversation, aside.intentionId)).toBe('planning');
   });
 
+  test('whoever has its turn is woken by the one before it, also when that one died before it could', async () => {
+    const first = await accepted(under.ledger, newMessage('one', null));
+    const second = await accepted(under.ledger, newMessage('two', first.message.conversationId));
+    const context = await step(under.ledger, first.intentionId);
+    await under.ledger.decide(context, runnerOf(first.intentionId), finishOutcome(context, 'done'));
+    const again = await under.ledger.claim(first.intentionId, runnerOf(first.intentionId));
+    expect(again).toEqual({ kind: 'wait', inMs: null, wake: [runnerOf(second.intentionId)] });
+    await step(under.ledger, second.intentionId);
+    expect(await under.ledger.claim(first.intentionId, runnerOf(first.intentionId))).toMatchObject({ wake: [] });
+  });
+
   test('a queued message that turns out to answer a question gives its turn to that question', async () => {
     const first = await accepted(under.ledger, newMessage('weather', null));
     const conversation = first.message.conversationId;
