@@ -3,7 +3,7 @@
 import type { Agent, AgentSource, SourceReading } from './agent/card.ts';
 import type { AgentEvent, AgentReply, RawPart } from './agent/reply.ts';
 import type { FaultNotes } from './fault.ts';
-import type { Call, Closing } from './intention/call.ts';
+import type { Call, CancelOutcome, Closing } from './intention/call.ts';
 import type { IntentionStatus } from './intention/intention.ts';
 import type { CallId, ConversationId, FileId, IntentionId, Message, OwnerId, Part } from './intention/message.ts';
 import type { Accepted, Accepting, CallClaim, Claim, Decided, Observed, RunnerName, Stopped } from './intention/rules.ts';
@@ -39,13 +39,17 @@ export interface Ledger {
   observe(call: Call, closing: Closing): Promise<Observed>;
   /** Binding form: the task is known and at work; the reader keeps its lease, or leaves the call to be polled. False: the call is no longer open. */
   bind(call: Call, taskId: string, contextId: string | null, keeps: boolean): Promise<boolean>;
+  /** The send may not have happened and its agent is known to deduplicate: the same message is to go out again. False: it may not. */
+  again(call: Call): Promise<boolean>;
   renew(holder: { readonly intention: IntentionId; readonly fence: number } | { readonly call: CallId }, by: RunnerName): Promise<boolean>;
   /** A push came; it may be the first to name the task. Null: no such call is open. `due`: it was due already, nothing was written. */
   poke(call: CallId, taskId: string | null): Promise<'poked' | 'due' | null>;
   stop(owner: OwnerId, conversation: ConversationId, intention: IntentionId): Promise<Stopped>;
   expire(intention: IntentionId): Promise<Stopped>;
-  /** CancelTask is settled; until then each claim of the call tries again, five times at most. */
-  cancelled(call: Call): Promise<void>;
+  /** CancelTask is settled, or given up; until then each claim of the call tries again, five times at most. */
+  cancelled(call: Call, outcome: CancelOutcome): Promise<void>;
+  /** What a probe showed of an agent: whether it recognises a repeated message. */
+  probed(agentId: string, deduplicates: boolean): Promise<void>;
   keepAgents(readings: readonly SourceReading[]): Promise<void>;
   agents(): Promise<Registry>;
   /** Due work that nobody took up for `graceSeconds`. */
@@ -83,6 +87,9 @@ export interface Archive {
     readonly open: readonly { readonly intentionId: IntentionId; readonly status: IntentionStatus }[];
   }>;
   intention(owner: OwnerId, conversation: ConversationId, id: IntentionId): Promise<IntentionSummary | null>;
+  /** Of one intention, in the order of their making. */
+  calls(owner: OwnerId, conversation: ConversationId, intention: IntentionId): Promise<readonly Call[]>;
+  call(owner: OwnerId, conversation: ConversationId, id: CallId): Promise<Call | null>;
   /** True: it was there. Returns what was at work, to be aborted. */
   remove(owner: OwnerId, id: ConversationId): Promise<readonly RunnerName[] | null>;
   /** Answers when the database does. */
@@ -127,8 +134,8 @@ export interface Agents {
   subscribe(agent: Agent, call: Call, signal: AbortSignal): AsyncIterable<AgentEvent>;
   /** Null: the agent knows no such task. */
   get(agent: Agent, call: Call, signal: AbortSignal): Promise<AgentReply | null>;
-  /** True: it is settled (canceled, finished, or unknown to the agent). */
-  cancel(agent: Agent, call: Call, signal: AbortSignal): Promise<boolean>;
+  /** Null: it is not settled; the task may still be at work. */
+  cancel(agent: Agent, call: Call, signal: AbortSignal): Promise<Exclude<CancelOutcome, 'unsettled'> | null>;
 }
 
 /** Hints to whoever watches; losing one loses nothing. Neither rejects. */

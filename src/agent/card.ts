@@ -35,6 +35,10 @@ export interface AgentSource {
   readonly url: string;
   readonly name?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** How long a call to its agents may take. Absent: as limits.ts says. */
+  readonly deadlineMs?: number;
+  /** Its agents answer a repeated messageId with the task they have, so that a message may be sent again under it. */
+  readonly deduplicates?: boolean;
 }
 
 /** An agent that the planner may choose. Source: table `agent`. */
@@ -45,6 +49,12 @@ export interface Agent {
   readonly source: string;
   readonly cardUrl: string;
   readonly card: AgentCard;
+  /** It answers a repeated messageId with the task it has: by configuration, or by a probe that an operator started. */
+  readonly deduplicates: boolean;
+  /** How long one call may take, by configuration; null: as limits.ts says. */
+  readonly allowedMs: number | null;
+  /** Too many calls in a row did not reach it: it is not asked before then. Milliseconds since the epoch, the database's clock. */
+  readonly downUntilMs: number | null;
 }
 
 /** What a look at one source brought: its agents, or why there are none. Milliseconds until it should be looked at again. */

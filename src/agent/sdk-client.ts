@@ -11,7 +11,7 @@ import type { Agent, AgentInterface } from './card.ts';
 import { isOver, isProtocolError, isUnknownTask, sdkFault, statusFault } from './failure.ts';
 import { writePart } from './part.ts';
 import { pushSecret } from './push.ts';
-import { type AgentEvent, type AgentReply, messageReply, type RawPart, taskReply } from './reply.ts';
+import { type AgentEvent, messageReply, type RawPart, taskReply } from './reply.ts';
 import { type Knock, maxAnswerBytes, maxStreamBytes, safeFetch } from './safe-fetch.ts';
 import { readSources } from './sources.ts';
 
@@ -84,12 +84,14 @@ export function createAgents(settings: AgentSettings, knock: Knock | null): Agen
 
     async cancel(agent, call, signal) {
       try {
-        if (call.taskId === null) return false;
+        if (call.taskId === null) return null;
         const request = a2a.CancelTaskRequest.fromJSON({ id: call.taskId });
         const task = await ask(agent, (client) => client.cancelTask(request, { signal }));
-        return isFinished(taskReply(task, call.messageId));
+        const { state } = taskReply(task, call.messageId);
+        return state === 'canceled' ? 'canceled' : state === 'completed' || state === 'failed' || state === 'rejected' ? 'finished' : null;
       } catch (thrown) {
-        if (isUnknownTask(thrown) || isOver(thrown)) return true;
+        if (isUnknownTask(thrown)) return 'gone';
+        if (isOver(thrown)) return 'finished';
         throw sdkFault(thrown, agent.name);
       }
     },
@@ -166,8 +168,4 @@ async function findTask(client: Client, call: Call, signal: AbortSignal): Promis
   const request = { contextId: call.contextId ?? '', pageSize: maxListed, historyLength: maxListed };
   const { tasks } = await client.listTasks(a2a.ListTasksRequest.fromJSON(request), { signal });
   return tasks.find(({ history }) => history.some(({ messageId }) => messageId === call.messageId))?.id ?? null;
-}
-
-function isFinished(reply: AgentReply): boolean {
-  return reply.state === 'completed' || reply.state === 'failed' || reply.state === 'canceled' || reply.state === 'rejected';
 }

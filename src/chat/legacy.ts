@@ -157,6 +157,7 @@ function createTeller(): (event: StreamEvent) => readonly string[] {
       case 'delta':
         return tellText(event.data);
       case 'status':
+      case 'call':
       case 'conversation':
         return [];
     }

@@ -7,7 +7,7 @@ import type { RunnerName } from '../intention/rules.ts';
 import type { Archive, ConversationSummary } from '../world.ts';
 import type { Database } from './database.ts';
 import { belongs, lock, terminal } from './fragments.ts';
-import { type MessageRow, messageFrom } from './rows.ts';
+import { type CallRow, callFrom, callJson, type MessageRow, messageFrom } from './rows.ts';
 
 interface SummaryRow extends Record<string, unknown> {
   readonly id: string;
@@ -82,6 +82,22 @@ export function createArchive(db: Database): Archive {
         from intention i join conversation c on c.id = i.conversation_id
         where i.id = ${id}::uuid and c.id = ${conversation}::uuid and c.owner_id = ${owner}`);
       return row ? { id, status: row.status, step: row.step, last: row.last ? messageFrom(row.last) : null } : null;
+    },
+
+    calls: async (owner, conversation, intention) => {
+      const rows = await db.one<{
+        call: CallRow;
+      }>(sql`select ${callJson(sql`q`)} as call from call q join conversation c on c.id = q.conversation_id
+        where q.intention_id = ${intention}::uuid and c.id = ${conversation}::uuid and c.owner_id = ${owner} order by q.step, q.ord`);
+      return rows.map((row) => callFrom(row.call));
+    },
+
+    call: async (owner, conversation, id) => {
+      const [row] = await db.one<{
+        call: CallRow;
+      }>(sql`select ${callJson(sql`q`)} as call from call q join conversation c on c.id = q.conversation_id
+        where q.id = ${id}::uuid and c.id = ${conversation}::uuid and c.owner_id = ${owner}`);
+      return row ? callFrom(row.call) : null;
     },
 
     remove: async (owner, id) => {

@@ -1,15 +1,14 @@
 // The claim of one call, and what its Runner writes of it beside its outcome. Effects: Postgres.
 
 import { sql } from 'drizzle-orm';
-import type { Call } from '../intention/call.ts';
+import type { AgentSource } from '../agent/card.ts';
+import type { Call, CancelOutcome } from '../intention/call.ts';
+import { maxCancels } from '../intention/limits.ts';
 import type { CallId } from '../intention/message.ts';
 import type { CallClaim, RunnerName } from '../intention/rules.ts';
 import type { Database } from './database.ts';
 import { lease, lock, open, taken } from './fragments.ts';
 import { type AgentRow, agentFrom, type CallRow, callFrom, callJson } from './rows.ts';
-
-/** CancelTask is tried this often, then left. */
-const maxCancelAttempts = 5;
 
 interface Result extends Record<string, unknown> {
   readonly mine: boolean;
@@ -27,7 +26,13 @@ interface Result extends Record<string, unknown> {
  * for when its lease ends; if that is the caller itself, which runs once at a time, its last run died: taken over at once.
  * `token` is new with each claim, so that a batch repeated after a lost response is still the one that is to send.
  */
-export async function claimCall(db: Database, id: CallId, by: RunnerName, token: string): Promise<CallClaim> {
+export async function claimCall(
+  db: Database,
+  id: CallId,
+  by: RunnerName,
+  token: string,
+  sources: readonly AgentSource[],
+): Promise<CallClaim> {
   const q = sql`${id}::uuid`;
   const orphaned = sql`(c.lease_by = ${by} and c.wake_at = c.lease_until)`;
   const [result] = await db.batch<Result>([
@@ -41,12 +46,12 @@ export async function claimCall(db: Database, id: CallId, by: RunnerName, token:
           cancel_attempts = c.cancel_attempts + case when c.cancel = 'wanted' then 1 else 0 end,
           last_look_at = now(),
           wake_at = case when c.state = 'planned' then now() + ${lease}
-            when c.state = 'canceled' then case when c.cancel_attempts + 1 < ${maxCancelAttempts} then now() + interval '5 seconds' * power(2, c.cancel_attempts) end
+            when c.state = 'canceled' then case when c.cancel_attempts + 1 < ${maxCancels} then now() + interval '5 seconds' * power(2, c.cancel_attempts) end
             when c.state = 'unknown' and c.task_id is null then null
             else now() + least(60, 2 * power(2, least(c.polls, 5))) * (0.8 + 0.4 * random()) * interval '1 second' end
         where c.id = ${q} and (c.wake_at <= now() or ${orphaned}) and (c.lease_until is null or c.lease_until <= now() or c.lease_by = ${by})
           and (c.last_look_at is null or c.last_look_at <= now() - interval '1 second' or c.state = 'planned' or ${orphaned})
-          and (c.state in (${open}, 'auth_required', 'unknown') or (c.state = 'canceled' and c.cancel = 'wanted' and c.task_id is not null))
+          and (c.state in (${open}, 'auth_required', 'unknown') or (c.state = 'canceled' and c.cancel = 'wanted'))
         returning c.id, c.state, c.attempts)
       insert into call_attempt (call_id, attempt, token) select mine.id, mine.attempts, ${token}::uuid from mine, was where was.state = 'planned' on conflict do nothing`,
     sql`select c.lease_by = ${by} and c.last_look_at = now() as mine,
@@ -59,24 +64,32 @@ export async function claimCall(db: Database, id: CallId, by: RunnerName, token:
   if (!result) return { kind: 'wait', inMs: null };
   if (!result.mine || result.agent === null) return { kind: 'wait', inMs: result.in_ms };
   const call = callFrom(result.call);
-  return { kind: 'claimed', fresh: result.fresh, call, agent: agentFrom(result.agent), nowMs: Date.parse(result.now), inMs: result.in_ms };
+  return {
+    kind: 'claimed',
+    fresh: result.fresh,
+    call,
+    agent: agentFrom(result.agent, sources),
+    nowMs: Date.parse(result.now),
+    inMs: result.in_ms,
+  };
 }
 
-/** What CancelTask came to: settled, or to be tried again when the claim said. */
-export async function cancelled(db: Database, call: Call): Promise<void> {
+/** What CancelTask came to, in the end. */
+export async function cancelled(db: Database, call: Call, outcome: CancelOutcome): Promise<void> {
   await db.one(
-    sql`update call set cancel = 'done', wake_at = null, lease_by = null, lease_until = null where id = ${call.id}::uuid and cancel = 'wanted'`,
+    sql`update call set cancel = case when ${outcome} = 'unsettled' and task_id is null then cancel else 'done' end, cancel_outcome = ${outcome}, wake_at = null, lease_by = null, lease_until = null where id = ${call.id}::uuid and cancel = 'wanted'`,
   );
 }
 
 /**
  * A push came. One that finds the call due already writes nothing; one that comes while the task is looked up makes it
  * due again. When the send's reply was lost, the push is the first to name the task: it is bound once, and never one
- * that another open call of the agent has.
+ * that another open call of the agent has. A canceled call only waits for its task's name.
  */
 export async function poke(db: Database, id: CallId, taskId: string | null): Promise<'poked' | 'due' | null> {
   const soon = sql`greatest(now(), c.last_look_at + interval '1 second')`;
-  const listening = sql`c.state in (${open}, 'auth_required', 'unknown')`;
+  const nameless = sql`(c.state = 'canceled' and c.cancel = 'wanted' and c.task_id is null and ${taskId}::text is not null)`;
+  const listening = sql`(c.state in (${open}, 'auth_required', 'unknown') or ${nameless})`;
   const binds = sql`(${taskId}::text is not null and c.task_id is null and not ${taken(sql`c`, taskId)})`;
   const rows = await db.one<{ poked: boolean }>(sql`with p as (
       update call c set last_poke_at = now(), wake_at = ${soon}, task_id = case when ${binds} then ${taskId} else c.task_id end

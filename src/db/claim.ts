@@ -119,7 +119,7 @@ export async function claim(db: Database, id: IntentionId, by: RunnerName, sourc
           query: row.query,
         })),
         freeContexts: (load.contexts ?? []).map((row) => ({ agentId: row.agent_id, contextId: row.context_id, taskId: row.task_id })),
-        agents: (load.agents ?? []).map(agentFrom),
+        agents: (load.agents ?? []).map((row) => agentFrom(row, sources)),
         staleSources: sources.filter((source) => load.stale?.includes(source.url)),
       },
     };

@@ -127,7 +127,7 @@ function call(context: StepContext, by: RunnerName, outcome: Extract<Outcome, { 
 /** The final row; the intention's questions close with it, and the next in the queue has its turn. */
 function finish(context: StepContext, outcome: Extract<Outcome, { kind: 'finish' }>): SQL {
   return sql`with ${go(context)}, ${seq(1)},
-    closed as (update call q set state = 'canceled', cancel = 'wanted', wake_at = case when q.task_id is not null then now() end, updated_at = now()
+    closed as (update call q set state = 'canceled', cancel = 'wanted', wake_at = now(), updated_at = now()
       from go where q.intention_id = go.id and q.state in (${question}) returning q.id),
     i as (update intention i set status = ${outcome.status}, step = i.step + 1, fence = i.fence + 1, failures = 0, lease_by = null, lease_until = null,
         wake_at = null, updated_at = now() from go where i.id = go.id returning i.id),

@@ -3,7 +3,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { openStates, questionStates } from '../intention/call.ts';
 import { terminalStatuses } from '../intention/intention.ts';
-import { leaseMs, planningMs, questionMs, signInLookMs } from '../intention/limits.ts';
+import { breakerMs, leaseMs, planningMs, questionMs, signInLookMs } from '../intention/limits.ts';
 import { words } from './database.ts';
 
 export const open = words(openStates);
@@ -15,6 +15,7 @@ export const planningTime = interval(planningMs);
 export const lease = interval(leaseMs);
 export const questionTime = interval(questionMs);
 export const signInLook = interval(signInLookMs);
+export const breakerTime = interval(breakerMs);
 
 /**
  * First statement of every writing rule. All writes of a conversation are serial behind this lock, and the snapshot of

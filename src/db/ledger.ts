@@ -7,8 +7,8 @@ import { claim } from './claim.ts';
 import { cancelled, claimCall, poke } from './claim-call.ts';
 import type { Database } from './database.ts';
 import { decide } from './decide.ts';
-import { bind, observe, renew } from './observe.ts';
-import { keepAgents, readRegistry } from './registry.ts';
+import { again, bind, observe, renew } from './observe.ts';
+import { keepAgents, probed, readRegistry } from './registry.ts';
 import { expire, stop } from './stop.ts';
 import { sweep } from './sweep.ts';
 
@@ -18,7 +18,7 @@ export function createLedger(db: Database, settings: Pick<Settings, 'agentSource
     open: (owner, conversation, title) => open(db, owner, conversation, title),
     accept: (message) => accept(db, message),
     claim: (intention, by) => claim(db, intention, by, sources),
-    claimCall: (call, by) => claimCall(db, call, by, ids.next()),
+    claimCall: (call, by) => claimCall(db, call, by, ids.next(), sources),
     decide: (context, by, outcome) => decide(db, context, by, outcome),
     observe: (call, closing) => observe(db, call, closing),
     bind: (call, taskId, contextId, keeps) => bind(db, call, taskId, contextId, keeps),
@@ -26,7 +26,9 @@ export function createLedger(db: Database, settings: Pick<Settings, 'agentSource
     poke: (call, taskId) => poke(db, call, taskId),
     stop: (owner, conversation, intention) => stop(db, owner, conversation, intention),
     expire: (intention) => expire(db, intention),
-    cancelled: (call) => cancelled(db, call),
+    again: (call) => again(db, call),
+    cancelled: (call, outcome) => cancelled(db, call, outcome),
+    probed: (agentId, deduplicates) => probed(db, agentId, deduplicates),
     keepAgents: (readings) => keepAgents(db, readings, sources, ids),
     agents: () => readRegistry(db, sources),
     sweep: (graceSeconds, limit) => sweep(db, graceSeconds, limit),

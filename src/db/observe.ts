@@ -1,12 +1,13 @@
 // Rule 4, Observe: whatever tells of a call's outcome goes through one compare-and-set, and the step joins. Effects: Postgres.
 
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Call, Closing } from '../intention/call.ts';
 import type { IntentionStatus } from '../intention/intention.ts';
+import { breakerFailures, maxTransmissions } from '../intention/limits.ts';
 import type { Observed, RunnerName } from '../intention/rules.ts';
 import type { Database } from './database.ts';
 import { insertRows } from './decide.ts';
-import { belongs, busy, lease, lock, open, promote, question, questionTime, signInLook, taken } from './fragments.ts';
+import { belongs, breakerTime, busy, lease, lock, open, promote, question, questionTime, signInLook, taken } from './fragments.ts';
 import { type MessageRow, messageFrom } from './rows.ts';
 import { promotedNow } from './stop.ts';
 
@@ -33,9 +34,12 @@ export async function observe(db: Database, call: Call, closing: Closing): Promi
           wake_at = ${closing.state === 'auth_required' ? sql`now() + ${signInLook}` : sql`null`},
           deadline = case when ${asks} then now() + ${questionTime} else q.deadline end, updated_at = now()
         where q.id = ${call.id}::uuid and (q.state in (${open}) or (q.state in ('auth_required', 'unknown') and q.state <> ${closing.state} and ${closing.state} <> 'unknown'))
-        returning q.id, q.intention_id, q.attempts),
-      attempt as (update call_attempt a set ended_at = now(), outcome = ${closing.outcome}, error = ${closing.error}
-        from closed where a.call_id = closed.id and a.attempt = closed.attempts),
+        returning q.id, q.intention_id, q.agent_id),
+      -- What comes after the call is over is kept here and nowhere else.
+      attempt as (update call_attempt a set ended_at = now(), outcome = ${closing.outcome},
+          error = case when exists (select 1 from closed) then ${closing.error} else 'late' end
+        from call q where q.id = ${call.id}::uuid and a.call_id = q.id and a.attempt = q.attempts and (a.ended_at is null or exists (select 1 from closed))),
+      ${closing.reached === null ? sql`` : breaker(closing.reached)}
       go as (select i.* from intention i, closed where i.id = closed.intention_id and i.status in ('queued', 'planning', 'calling', 'input_required', 'auth_required')),
       seq as (update conversation c set next_seq = c.next_seq + 1, updated_at = now() from go where c.id = go.conversation_id returning c.next_seq - 1 as first),
       still as (select q.state from call q, go where q.intention_id = go.id and q.id <> ${call.id}::uuid),
@@ -67,9 +71,18 @@ export async function observe(db: Database, call: Call, closing: Closing): Promi
   };
 }
 
+/** CTE: so many calls in a row that did not reach their agent, and it is left alone for a while; one that did closes the breaker. */
+const breaker = (reached: boolean): SQL =>
+  reached
+    ? sql`breaker as (update agent a set failures = 0, down_until = null from closed where a.id = closed.agent_id and a.failures > 0),`
+    : sql`breaker as (update agent a set failures = a.failures + 1,
+          down_until = case when a.failures + 1 >= ${breakerFailures} then now() + ${breakerTime} else a.down_until end
+        from closed where a.id = closed.agent_id),`;
+
 /**
  * Binding form, one request: the task is known and at work. The reader keeps its lease, or gives the call away to be
- * polled from `now` on. Not bound: a call that is over, or a task that another open call has. A canceled call whose task becomes known only now is bound too, so that CancelTask can be sent.
+ * polled. Not bound: a call that is over, or a task that another open call has. One in doubt stays a question and is
+ * looked up; a canceled one is bound so that CancelTask can be sent.
  */
 export async function bind(db: Database, call: Call, taskId: string, contextId: string | null, keeps: boolean): Promise<boolean> {
   const rows = await db.batch<{ state: string }>([
@@ -78,10 +91,24 @@ export async function bind(db: Database, call: Call, taskId: string, contextId: 
         state = case when q.state = 'sending' then 'working' else q.state end,
         lease_by = case when ${keeps} then q.lease_by end, lease_until = case when ${keeps} then q.lease_until end,
         wake_at = case when q.state = 'canceled' then now() when ${keeps} then q.wake_at else least(q.wake_at, now() + interval '2 seconds') end
-      where q.id = ${call.id}::uuid and not ${taken(sql`q`, taskId)} and (q.state in ('sending', 'working') or (q.state = 'canceled' and q.cancel = 'wanted' and q.task_id is null))`,
+      where q.id = ${call.id}::uuid and not ${taken(sql`q`, taskId)}
+        and (q.state in ('sending', 'working') or (q.task_id is null and (q.state = 'unknown' or (q.state = 'canceled' and q.cancel = 'wanted'))))`,
     sql`select q.state from call q where q.id = ${call.id}::uuid and q.task_id = ${taskId}`,
   ]);
-  return rows[0]?.state === 'working';
+  return rows[0]?.state === 'working' || rows[0]?.state === 'unknown';
+}
+
+/**
+ * The same message is to go out again: the call is planned once more, behind its attempt. A repeat finds it so. False:
+ * somebody else has the call, and nothing follows from what the caller heard. One statement, one row and its audit.
+ */
+export async function again(db: Database, call: Call): Promise<boolean> {
+  const rows = await db.one(sql`with back as (
+      update call q set state = 'planned', wake_at = now() + interval '1 second', lease_by = null, lease_until = null, updated_at = now()
+      where q.id = ${call.id}::uuid and q.attempts = ${call.attempts} and q.attempts < ${maxTransmissions} and q.state = 'sending' returning q.id),
+    attempt as (update call_attempt a set ended_at = now(), outcome = 'unknown' from back where a.call_id = back.id and a.attempt = ${call.attempts})
+    select id from back union select q.id from call q where q.id = ${call.id}::uuid and q.attempts = ${call.attempts} and q.state = 'planned'`);
+  return rows.length === 1;
 }
 
 /** A fenced look at the lease: false when it is no longer ours, and the work is to be aborted. Single statements, one row each. */

@@ -50,6 +50,11 @@ export async function keepAgents(
   ]);
 }
 
+/** What a probe of an agent showed. */
+export async function probed(db: Database, agentId: string, deduplicates: boolean): Promise<void> {
+  await db.one(sql`update agent set deduplicates = ${deduplicates}, probed_at = now() where id = ${agentId}::uuid`);
+}
+
 /** One request: the enabled agents of the configured sources, which sources want reading, and what was wrong when they were read. */
 export async function readRegistry(db: Database, sources: readonly AgentSource[]): Promise<Registry> {
   const urls = json(sources.map((source) => source.url));
@@ -65,7 +70,7 @@ export async function readRegistry(db: Database, sources: readonly AgentSource[]
       (select jsonb_agg(jsonb_build_object('source', s.url, 'error', s.error)) from agent_source s
         where s.error is not null and s.url in (select value from jsonb_array_elements_text(${urls}))) as errors`);
   return {
-    agents: (row?.agents ?? []).map(agentFrom),
+    agents: (row?.agents ?? []).map((agent) => agentFrom(agent, sources)),
     staleSources: sources.filter((source) => row?.stale?.includes(source.url)),
     errors: row?.errors ?? [],
   };

@@ -2,8 +2,8 @@
 
 import type { SQL } from 'drizzle-orm';
 import { sql } from 'drizzle-orm';
-import type { Agent, AgentCard } from '../agent/card.ts';
-import type { Call, CallState } from '../intention/call.ts';
+import type { Agent, AgentCard, AgentSource } from '../agent/card.ts';
+import type { Call, CallState, CancelOutcome } from '../intention/call.ts';
 import {
   agentName,
   callId,
@@ -86,6 +86,8 @@ export interface CallRow {
   readonly deadline: string;
   readonly cancel: 'wanted' | 'done' | null;
   readonly cancel_attempts: number;
+  readonly cancel_outcome: CancelOutcome | null;
+  readonly error: string | null;
   readonly query: string;
   readonly items: readonly Part[] | null;
 }
@@ -120,6 +122,8 @@ export function callFrom(row: CallRow): Call {
     deadlineMs: Date.parse(row.deadline),
     cancel: row.cancel,
     cancelAttempts: row.cancel_attempts,
+    cancelOutcome: row.cancel_outcome,
+    error: row.error,
     query: row.query,
     parts: row.items ?? [],
   };
@@ -133,14 +137,21 @@ export interface AgentRow {
   readonly source: string;
   readonly card_url: string;
   readonly card: AgentCard;
+  readonly down_until: string | null;
+  readonly deduplicates: boolean | null;
 }
 
-export function agentFrom(row: AgentRow): Agent {
+/** With what the configuration says of the agent's source. */
+export function agentFrom(row: AgentRow, sources: readonly AgentSource[]): Agent {
+  const source = sources.find(({ url }) => url === row.source);
   return {
     id: row.id,
     name: agentName(row.namespace === 'default' ? row.name : `${row.namespace}/${row.name}`),
     source: row.source,
     cardUrl: row.card_url,
     card: row.card,
+    deduplicates: source?.deduplicates ?? row.deduplicates ?? false,
+    allowedMs: source?.deadlineMs ?? null,
+    downUntilMs: row.down_until === null ? null : Date.parse(row.down_until),
   };
 }

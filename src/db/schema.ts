@@ -17,7 +17,7 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 import type { AgentCard } from '../agent/card.ts';
-import { callStates } from '../intention/call.ts';
+import { callStates, cancelOutcomes } from '../intention/call.ts';
 import { intentionStatuses } from '../intention/intention.ts';
 import type { Parts, Usage } from '../intention/message.ts';
 
@@ -164,6 +164,8 @@ export const call = pgTable(
     lastPokeAt: at('last_poke_at'),
     cancel: text({ enum: ['wanted', 'done'] }),
     cancelAttempts: integer('cancel_attempts').notNull().default(0),
+    /** Null while CancelTask is wanted. */
+    cancelOutcome: text('cancel_outcome', { enum: cancelOutcomes }),
     /** Why it failed, for operators. */
     error: text(),
     createdAt: at('created_at').notNull().defaultNow(),
@@ -206,7 +208,7 @@ export const agentSource = pgTable('agent_source', {
   error: text(),
 });
 
-/** What the planner may choose. Writer: the reading of its source. Lives on for the calls that name it. */
+/** What the planner may choose. Writers: the reading of its source; Observe, of its breaker; a probe. Lives on for the calls that name it. */
 export const agent = pgTable(
   'agent',
   {
@@ -220,6 +222,13 @@ export const agent = pgTable(
     enabled: boolean().notNull().default(true),
     /** Its source no longer lists it. */
     missingSince: at('missing_since'),
+    /** Calls in a row that did not reach it. */
+    failures: integer().notNull().default(0),
+    /** The breaker: it is not to be called before. */
+    downUntil: at('down_until'),
+    /** What a probe showed: it recognises a repeated message by its id. Null: never probed. */
+    deduplicates: boolean(),
+    probedAt: at('probed_at'),
   },
   (table) => [uniqueIndex('agent_name').on(table.namespace, table.name), index('agent_source_url').on(table.source)],
 );

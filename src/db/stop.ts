@@ -10,12 +10,13 @@ import { type MessageRow, messageFrom } from './rows.ts';
 
 /**
  * Ends every intention of `selection` (columns `id`, `conversation_id`; all of one conversation, none terminal): its
- * open calls and questions are canceled, CancelTask wanted of those that may have reached their agent; the fence moves.
+ * open calls and questions are canceled, CancelTask wanted of those that may have reached their agent (where the task is
+ * not known, whoever reads the reply is given a moment to name it); the fence moves.
  */
 export function stopping(selection: SQL, type: 'canceled' | 'expired', conversation: SQL, leaving: SQL): SQL {
   return sql`with gone as (${selection}),
-    calls as (update call q set state = 'canceled', cancel = case when q.state = 'planned' then null else 'wanted' end,
-        wake_at = case when q.task_id is not null then now() end, lease_by = null, lease_until = null, updated_at = now()
+    calls as (update call q set state = 'canceled', cancel = case when q.attempts = 0 then null else 'wanted' end,
+        wake_at = case when q.task_id is not null then now() when q.attempts > 0 then now() + interval '2 seconds' end, lease_by = null, lease_until = null, updated_at = now()
       from gone where q.intention_id = gone.id and q.state in (${open}, ${question}) returning q.id),
     ended as (update intention i set status = ${type}, fence = i.fence + 1, wake_at = null, lease_by = null, lease_until = null, updated_at = now()
       from gone where i.id = gone.id returning i.id),

@@ -26,6 +26,10 @@ export const questionStates = ['input_required', 'auth_required', 'unknown'] as 
 /** How a call may close: the state it takes, with what is said of it in the ledger. */
 export type ClosingState = 'input_required' | 'auth_required' | 'unknown' | 'completed' | 'failed' | 'canceled' | 'rejected';
 
+/** What CancelTask came to: the agent confirmed it; the task was over; the agent knows no such task; nobody ever said. */
+export const cancelOutcomes = ['canceled', 'finished', 'gone', 'unsettled'] as const;
+export type CancelOutcome = (typeof cancelOutcomes)[number];
+
 /** One call as the ledger holds it. Times are milliseconds since the epoch on the database's clock. */
 export interface Call {
   readonly id: CallId;
@@ -57,6 +61,9 @@ export interface Call {
   readonly deadlineMs: number;
   readonly cancel: 'wanted' | 'done' | null;
   readonly cancelAttempts: number;
+  readonly cancelOutcome: CancelOutcome | null;
+  /** Why it failed, for operators. */
+  readonly error: string | null;
   /** What is sent: the query and the parts that go with it. */
   readonly query: string;
   readonly parts: readonly Part[];
@@ -88,4 +95,6 @@ export interface Closing {
   /** For the audit of the attempt. */
   readonly outcome: 'ok' | 'rejected' | 'unknown';
   readonly error: string | null;
+  /** For the agent's breaker: whether it answered; null: this tells nothing of it. */
+  readonly reached: boolean | null;
 }

@@ -16,6 +16,10 @@ export type Heard =
   | { readonly kind: 'late' }
   /** The agent does not know the task any more. */
   | { readonly kind: 'lost' }
+  /** The user lets go of what nobody can know. */
+  | { readonly kind: 'left' }
+  /** We are at fault: no try of ours came through. */
+  | { readonly kind: 'broken'; readonly incidentId: string }
   /** It may or may not have happened. */
   | { readonly kind: 'unknown'; readonly error: string };
 
@@ -37,7 +41,7 @@ export function conclude(call: Call, heard: Heard, id: MessageId): Closing | nul
     parts,
     usage: null,
   });
-  const failed = (content: string, error: string, outcome: Closing['outcome'] = 'ok'): Closing => ({
+  const failed = (content: string, error: string, outcome: Closing['outcome'], reached: boolean | null): Closing => ({
     state: 'failed',
     row: row('error', content),
     taskId: null,
@@ -45,6 +49,7 @@ export function conclude(call: Call, heard: Heard, id: MessageId): Closing | nul
     fingerprint: null,
     outcome,
     error,
+    reached,
   });
   switch (heard.kind) {
     case 'refused': {
@@ -56,12 +61,31 @@ export function conclude(call: Call, heard: Heard, id: MessageId): Closing | nul
           : code === 'agent_invalid'
             ? say('it answered with something that is not A2A', '它的回复不符合 A2A 协议')
             : say('it refused the request', '它拒绝了请求');
-      return failed(say(`The agent failed: ${why}${status}.`, `该智能体失败：${why}${status}。`), `${code}${status}`, 'rejected');
+      return failed(
+        say(`The agent failed: ${why}${status}.`, `该智能体失败：${why}${status}。`),
+        `${code}${status}`,
+        'rejected',
+        code === 'agent_refused',
+      );
     }
     case 'late':
-      return failed(say('The agent did not finish in time.', '该智能体未能按时完成。'), 'deadline');
+      return failed(say('The agent did not finish in time.', '该智能体未能按时完成。'), 'deadline', 'ok', null);
     case 'lost':
-      return failed(say('The agent no longer knows the task.', '该智能体已不再保留这个任务。'), 'task not found');
+      return failed(say('The agent no longer knows the task.', '该智能体已不再保留这个任务。'), 'task not found', 'ok', true);
+    case 'left':
+      return failed(
+        say('Nobody knows whether this happened. It was left at that.', '无法得知它是否已经执行，已按您的意思不再追究。'),
+        'left',
+        'unknown',
+        null,
+      );
+    case 'broken':
+      return failed(
+        say(`Something went wrong on our side (incident ${heard.incidentId}).`, `服务内部出错（事件编号 ${heard.incidentId}）。`),
+        'internal',
+        'unknown',
+        null,
+      );
     case 'unknown':
       return {
         state: 'unknown',
@@ -80,6 +104,7 @@ export function conclude(call: Call, heard: Heard, id: MessageId): Closing | nul
         fingerprint: null,
         outcome: 'unknown',
         error: heard.error,
+        reached: false,
       };
     case 'reply': {
       const { reply, items } = heard;
@@ -95,6 +120,7 @@ export function conclude(call: Call, heard: Heard, id: MessageId): Closing | nul
         fingerprint: reply.fingerprint,
         outcome: 'ok',
         error: null,
+        reached: true,
       } as const;
       switch (reply.state) {
         case 'working':

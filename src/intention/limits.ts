@@ -35,6 +35,21 @@ export const unknownAfterMs = 30 * second;
 
 /** A crash between arming and writing costs this delay at most. */
 export const armAheadMs = 5 * second;
+/** Calls in a row that did not reach an agent; then it is left alone for a while. Source: circuit breaker. */
+export const breakerFailures = 5;
+export const breakerMs = 60 * second;
+/** How often a task whose stream was cut is read on; after that it is only looked up. */
+export const maxResubscriptions = 5;
+/** Transmissions of one message, to agents that are known to recognise it. */
+export const maxTransmissions = 3;
+/** How often a task is canceled, then left. */
+export const maxCancels = 5;
+/** Before a step that failed for want of the model is tried again: full jitter under a bound that doubles. */
+export const modelRetryBaseMs = 500;
+export const modelRetryCapMs = 8 * second;
+/** The longest wait that a model's `Retry-After` may ask for. */
+export const maxRetryAfterMs = 20 * second;
+
 /** Claims of one step without a decision; then the intention fails in plain words. */
 export const maxFailures = 3;
 /** Defaults of the settings. */

@@ -8,4 +8,7 @@ export interface Alarm {
   readonly signal: AbortSignal;
   /** When the platform ends it, with room to put things away; ms since the epoch on the Worker's clock. */
   readonly endsAtMs: number;
+  /** Faults of this work in a row before this time; those of our own beside. */
+  readonly failures: number;
+  readonly bugs: number;
 }

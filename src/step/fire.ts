@@ -1,11 +1,11 @@
 // One A2A call, sent and read until it says something that lasts, or can be left. Effects: the agent, the ledger, the stream.
 
 import type { Agent } from '../agent/card.ts';
-import type { AgentReply, RawPart } from '../agent/reply.ts';
+import type { AgentEvent, AgentReply, RawPart } from '../agent/reply.ts';
 import { asFault, type Fault } from '../fault.ts';
 import type { Call } from '../intention/call.ts';
 import { conclude, type Heard, isStale } from '../intention/conclude.ts';
-import { armAheadMs, bindAfterMs, leaveStreamAfterMs, lookMs, readStreamMs, signInLookMs } from '../intention/limits.ts';
+import { armAheadMs, bindAfterMs, leaveStreamAfterMs, lookMs, maxTransmissions, readStreamMs, signInLookMs } from '../intention/limits.ts';
 import { messageId } from '../intention/message.ts';
 import type { Observed, RunnerName } from '../intention/rules.ts';
 import { messageEvent } from '../stream/event.ts';
@@ -33,49 +33,55 @@ interface Reading {
  * repeated here: what can't be known is said.
  */
 export async function fire(world: World, call: Call, agent: Agent, parts: readonly RawPart[], alarm: Alarm): Promise<Observed | null> {
+  return listen(world, call, agent, alarm, (signal) => world.agents.send(agent, call, parts, signal));
+}
+
+/** Reads the stream of a task at work from here on: nothing is sent. Ends as `fire` does. */
+export async function readOn(world: World, call: Call, agent: Agent, alarm: Alarm): Promise<Observed | null> {
+  return listen(world, call, agent, alarm, (signal) => world.agents.subscribe(agent, call, signal));
+}
+
+type Open = (signal: AbortSignal) => AsyncIterable<AgentEvent>;
+
+async function listen(world: World, call: Call, agent: Agent, alarm: Alarm, open: Open): Promise<Observed | null> {
   const nowMs = world.clock.nowMs();
   const limits = { deadline: call.deadlineMs - nowMs, 'long enough': Math.min(readStreamMs, alarm.endsAtMs - nowMs) };
   const reading = await underLease(
     alarm.signal,
     () => world.ledger.renew({ call: call.id }, alarm.name),
     limits,
-    (signal, ended) => read(world, call, agent, parts, signal, ended),
+    (signal, ended) => read(world, call, agent, open, signal, ended),
   );
   return settle(world, call, agent, alarm.name, reading);
 }
 
-async function read(
-  world: World,
-  call: Call,
-  agent: Agent,
-  parts: readonly RawPart[],
-  signal: AbortSignal,
-  ended: () => End | null,
-): Promise<Reading> {
+async function read(world: World, call: Call, agent: Agent, open: Open, signal: AbortSignal, ended: () => End | null): Promise<Reading> {
   const relay = world.stream.relay(call.conversationId, {
     intention_id: call.intentionId,
     step: call.step,
     agent: call.agent,
     call_id: call.id,
-    attempt: call.attempts,
+    // A stream that is read on begins anew, and what is sent again too.
+    attempt: call.attempts + call.polls,
   });
-  let task: Task | null = null;
+  let task: Task | null = call.state === 'working' ? taskOf(call) : null;
   let reply: AgentReply | null = null;
   let fault: Fault | null = null;
   let binding: Promise<boolean> | null = null;
   const timers: ReturnType<typeof setTimeout>[] = [];
   const leaving = new AbortController();
   // A push will come, or a poll: many agents work on when their reader leaves, and all of them when the task is known.
-  if (agent.card.pushNotifications && world.settings.publicUrl !== null) {
+  if (pushes(world, agent)) {
     timers.push(setTimeout(() => task && leaving.abort(), leaveStreamAfterMs));
   }
   try {
-    for await (const event of world.agents.send(agent, call, parts, AbortSignal.any([signal, leaving.signal]))) {
+    for await (const event of open(AbortSignal.any([signal, leaving.signal]))) {
       if (event.kind === 'text') relay.append(event.text);
       else if (event.kind === 'reply') reply = event.reply;
       else {
         const known = { taskId: event.taskId, contextId: event.contextId };
         task = known;
+        if (call.state === 'working') continue;
         // What fails here is written when the reading is over.
         const bind = () => world.ledger.bind(call, known.taskId, known.contextId, true).catch(() => false);
         timers.push(
@@ -120,9 +126,16 @@ async function settle(
   return findOut(world, call, agent, by, end ?? fault?.code ?? 'the reply ended without saying anything');
 }
 
-const taskOf = (reply: AgentReply | null): Task | null => (reply?.taskId ? { taskId: reply.taskId, contextId: reply.contextId } : null);
+const taskOf = (known: AgentReply | Call | null): Task | null =>
+  known?.taskId ? { taskId: known.taskId, contextId: known.contextId } : null;
 
-/** It was sent, and nobody said what came of it: the agent may find the task by our messageId; else its outcome is unknown. */
+/** The agent will tell us when the task moves. */
+export const pushes = (world: World, agent: Agent): boolean => agent.card.pushNotifications && world.settings.publicUrl !== null;
+
+/**
+ * It was sent, and nobody said what came of it: the agent may find the task by our messageId; one that is known to
+ * recognise a repeated message gets it again, unchanged; else its outcome is unknown.
+ */
 export async function findOut(world: World, call: Call, agent: Agent, by: RunnerName, error: string): Promise<Observed | null> {
   const reply = await within(lookMs, null, (signal) => world.agents.get(agent, call, signal)).catch((thrown: unknown) => {
     const fault = asFault(thrown);
@@ -133,8 +146,16 @@ export async function findOut(world: World, call: Call, agent: Agent, by: Runner
   const news = reply && reply.state !== 'working' && !isStale(call, reply, world.clock.nowMs());
   if (news) return close(world, by, call, await keep(world, call, reply));
   const task = taskOf(reply);
-  return task ? giveAway(world, by, call, task) : close(world, by, call, { kind: 'unknown', error });
+  if (task) return giveAway(world, by, call, task);
+  if (!agent.deduplicates || call.state !== 'sending' || call.attempts >= maxTransmissions)
+    return close(world, by, call, { kind: 'unknown', error });
+  await world.runner.arm(`call:${call.id}`, againMs);
+  const again = await patiently(() => world.ledger.again(call));
+  world.log('sent again', { call: call.id, agent: call.agent, attempt: call.attempts, again });
+  return null;
 }
+
+const againMs = 1_000;
 
 /** The task is known: its own Runner looks it up from here on. Armed first, so that a crash in between is found. */
 async function giveAway(world: World, by: RunnerName, call: Call, task: Task): Promise<Observed | null> {

@@ -1,7 +1,7 @@
 // One planner step: load, decide, commit, fire, observe, publish, kick. Effects: through the ports.
 
 import { asFault, Fault } from '../fault.ts';
-import { maxFailures, questionMs } from '../intention/limits.ts';
+import { maxFailures, maxRetryAfterMs, modelRetryBaseMs, modelRetryCapMs, questionMs } from '../intention/limits.ts';
 import { intentionId, planName } from '../intention/message.ts';
 import type { Claim, Decided, RunnerName } from '../intention/rules.ts';
 import { type Input, type Outcome, transition } from '../intention/transition.ts';
@@ -13,8 +13,11 @@ import { fire } from './fire.ts';
 import { underLease } from './heartbeat.ts';
 import { think } from './think.ts';
 
-/** How long to wait before a step that failed for want of the model is tried again; the claim counts the failures. */
-const modelRetryMs = [500, 2_000, 8_000] as const;
+/** When a step that failed for want of the model is tried again: full jitter, or when the model said, if that is later. The claim counts the failures. */
+function modelRetryMs(fault: Fault, failures: number): number {
+  const asked = Math.min(maxRetryAfterMs, Math.max(0, fault.retryAfterSeconds ?? 0) * 1_000);
+  return Math.max(asked, Math.random() * Math.min(modelRetryCapMs, modelRetryBaseMs * 2 ** failures));
+}
 
 /** One wake-up of `intention:<id>`. Returns in how many ms to wake again; null: nothing is left to do. Throws Fault when the world is away. */
 export async function runIntention(world: World, alarm: Alarm): Promise<number | null> {
@@ -69,7 +72,7 @@ async function decideOnce(world: World, context: StepContext, { name, signal }: 
     if (fault.code !== 'model_down') throw fault;
     if (context.failures >= maxFailures) return give(fault);
     world.log('model down', { intention: context.intentionId, step: context.step, failures: context.failures, ...fault.notes });
-    return modelRetryMs[context.failures - 1] ?? modelRetryMs[2];
+    return modelRetryMs(fault, context.failures);
   }
 }
 

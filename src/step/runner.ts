@@ -2,11 +2,9 @@
 
 import { DurableObject } from 'cloudflare:workers';
 import { bind } from '../bind.ts';
-import { asFault, bugOf, toRetryMs } from '../fault.ts';
 import { alarmMs } from '../intention/limits.ts';
 import type { RunnerName } from '../intention/rules.ts';
-import { runCall } from './call.ts';
-import { runIntention } from './run.ts';
+import { wake } from './wake.ts';
 
 /**
  * Named `intention:<id>` or `call:<id>`. `alarm` is the only place where work runs, and it never throws: the platform
@@ -47,20 +45,13 @@ export class Runner extends DurableObject<Env> {
     const work = new AbortController();
     this.#work = work;
     const world = bind(this.env);
-    let inMs: number | null;
-    try {
-      inMs = await (name.startsWith('call:') ? runCall : runIntention)(world, { name, signal: work.signal, endsAtMs });
-      this.#failures = 0;
-    } catch (thrown) {
-      const fault = asFault(thrown);
-      this.#failures += 1;
-      inMs = toRetryMs(fault, this.#failures);
-      world.log('work failed', { runner: name, code: fault.code, failures: this.#failures, ...fault.notes, bug: bugOf(fault) });
-    } finally {
-      this.#work = null;
-    }
-    await world.stream.settled();
-    if (inMs !== null) await this.arm(name, inMs);
+    // Bugs are counted across evictions, or a call that meets one each time would be tried for ever.
+    const bugs = this.ctx.storage.kv.get<number>('bugs') ?? 0;
+    const woken = await wake(world, { name, signal: work.signal, endsAtMs, failures: this.#failures, bugs });
+    this.#work = null;
+    this.#failures = woken.failures;
+    if (woken.bugs !== bugs) this.ctx.storage.kv.put('bugs', woken.bugs);
+    if (woken.inMs !== null) await this.arm(name, woken.inMs);
     else if ((await this.ctx.storage.getAlarm()) === null) await this.ctx.storage.deleteAll();
   }
 }

@@ -37,6 +37,8 @@ function read(kind: string | undefined, json: string): StreamEvent | null {
       return { kind, data: JSON.parse(json) };
     case 'status':
       return { kind, data: JSON.parse(json) };
+    case 'call':
+      return { kind, data: JSON.parse(json) };
     case 'conversation':
       return { kind, data: JSON.parse(json) };
     default:

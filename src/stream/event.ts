@@ -1,5 +1,6 @@
 // The words for what clients see: committed rows, and the ephemeral that a row supersedes. Pure.
 
+import type { Call, CallState, CancelOutcome } from '../intention/call.ts';
 import type { IntentionStatus } from '../intention/intention.ts';
 import type { AgentName, CallId, ConversationId, IntentionId, Json, Message, MessageType, Part, Role } from '../intention/message.ts';
 
@@ -50,11 +51,21 @@ export interface ConversationEvent {
   readonly title: string;
 }
 
+/** What became of a call beside its rows: of its cancellation, or of a look at one in doubt. */
+export interface CallEvent {
+  readonly intention_id: IntentionId;
+  readonly call_id: CallId;
+  readonly agent: AgentName;
+  readonly state: CallState;
+  readonly cancel: 'wanted' | CancelOutcome | null;
+}
+
 /** Everything that travels on `GET /v1/conversations/:id/events`. Only `message` has an id (its seq). */
 export type StreamEvent =
   | { readonly kind: 'message'; readonly data: MessageEvent }
   | { readonly kind: 'delta'; readonly data: DeltaEvent }
   | { readonly kind: 'status'; readonly data: StatusEvent }
+  | { readonly kind: 'call'; readonly data: CallEvent }
   | { readonly kind: 'conversation'; readonly data: ConversationEvent };
 
 /** A row's content on the wire is cut at this many UTF-16 units (64 KiB of ASCII); the whole is in `GET .../messages` and files. */
@@ -81,5 +92,15 @@ export function messageEvent(message: Message): MessageEvent {
     schema: parts.schema ?? null,
     usage: message.usage ? { ...message.usage } : null,
     created_at: message.createdAt,
+  };
+}
+
+export function callEvent(call: Call): CallEvent {
+  return {
+    intention_id: call.intentionId,
+    call_id: call.id,
+    agent: call.agent,
+    state: call.state,
+    cancel: call.cancelOutcome ?? (call.cancel === 'wanted' ? 'wanted' : null),
   };
 }

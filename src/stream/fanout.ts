@@ -116,6 +116,7 @@ export function fanout(): Fanout {
             if (taken.show) show.push({ kind: 'delta', data: taken.show });
             break;
           }
+          case 'call':
           case 'conversation':
             show.push(event);
             break;

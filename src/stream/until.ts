@@ -36,6 +36,7 @@ export function until(intention: IntentionId, seq: number): Until {
           return 'show';
         }
         case 'delta':
+        case 'call':
           return event.data.intention_id === followed ? 'show' : 'hide';
         case 'status': {
           const { intention_id, status } = event.data;

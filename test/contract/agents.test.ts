@@ -42,9 +42,11 @@ async function meet(options: Omit<PeerOptions, 'executor'>, publicUrl: string | 
   const [reading] = await agents.read([source]);
   const found = reading?.agents[0];
   if (found === undefined) throw new Error(`no card: ${reading?.error}`);
-  const agent: Agent = { id: 'a1', name: agentName(found.name), source: source.url, cardUrl: found.cardUrl, card: found.card };
+  const agent: Agent = { ...usual, name: agentName(found.name), source: source.url, cardUrl: found.cardUrl, card: found.card };
   return { site, agents, agent, executor };
 }
+
+const usual = { id: 'a1', deduplicates: false, allowedMs: null, downUntilMs: null } as const;
 
 /** A hand-made peer that is called at its root. */
 async function rogue(answer: Answering, card: Partial<AgentCard> = {}, headers?: Record<string, string>) {
@@ -52,7 +54,7 @@ async function rogue(answer: Answering, card: Partial<AgentCard> = {}, headers?:
   const source: AgentSource = { kind: 'card', url: site.origin, ...(headers ? { headers } : {}) };
   const interfaces = [{ url: `${site.origin}/`, binding: 'JSONRPC', version: '1.0' }] as const;
   const about = { name: 'Rogue', description: '', version: '', interfaces, streaming: false, pushNotifications: false, skills: [] };
-  const agent: Agent = { id: 'a1', name: agentName('rogue'), source: source.url, cardUrl: site.origin, card: { ...about, ...card } };
+  const agent: Agent = { ...usual, name: agentName('rogue'), source: source.url, cardUrl: site.origin, card: { ...about, ...card } };
   return { site, agents: agentsOf([source]), agent };
 }
 
@@ -80,6 +82,8 @@ function callFor(query: string, more: Partial<Call> = {}): Call {
     deadlineMs: 0,
     cancel: null,
     cancelAttempts: 0,
+    cancelOutcome: null,
+    error: null,
     query,
     parts: [],
     ...more,
@@ -205,7 +209,7 @@ describe.each(ways)('an agent that speaks $binding $version, streaming $streamin
   it('knows nothing of a task it never had', async () => {
     const { agents, agent } = await meet(way);
     expect(await agents.get(agent, callFor('x', { taskId: 'no-such-task' }), never)).toBeNull();
-    expect(await agents.cancel(agent, callFor('x', { taskId: 'no-such-task' }), never)).toBe(true);
+    expect(await agents.cancel(agent, callFor('x', { taskId: 'no-such-task' }), never)).toBe('gone');
   });
 
   it('cancels what is at work, and says so of what is over', async () => {
@@ -215,11 +219,11 @@ describe.each(ways)('an agent that speaks $binding $version, streaming $streamin
     const bound = await reader.next();
     if (bound.done || bound.value.kind !== 'bound') throw new Error('the task is not known');
     const known = { ...call, taskId: bound.value.taskId };
-    expect(await agents.cancel(agent, known, never)).toBe(true);
+    expect(await agents.cancel(agent, known, never)).toBe('canceled');
     expect((await agents.get(agent, known, never))?.state).toBe('canceled');
     executor.release();
     const done = await finish(agents, agent, callFor('上海'));
-    expect(await agents.cancel(agent, callFor('上海', { taskId: done.taskId }), never)).toBe(true);
+    expect(await agents.cancel(agent, callFor('上海', { taskId: done.taskId }), never)).toBe('finished');
   });
 
   it('tells by push that the task has moved, with the secret of the call', async () => {

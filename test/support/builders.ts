@@ -58,6 +58,9 @@ export const agent = (name: string, push = false): Agent => ({
   source: 'http://127.0.0.1/agents',
   cardUrl: `http://127.0.0.1/${name}`,
   card: { name, description: `knows ${name}`, version: '1', interfaces: [], streaming: true, pushNotifications: push, skills: [] },
+  deduplicates: false,
+  allowedMs: null,
+  downUntilMs: null,
 });
 
 export const call = (id: string, given: Partial<Call> = {}): Call => ({
@@ -83,6 +86,8 @@ export const call = (id: string, given: Partial<Call> = {}): Call => ({
   deadlineMs: 100_000,
   cancel: null,
   cancelAttempts: 0,
+  cancelOutcome: null,
+  error: null,
   query: 'how is the weather',
   parts: [],
   ...given,

@@ -6,7 +6,7 @@ import { PGlite } from '@electric-sql/pglite';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import pg from 'pg';
 import { v7 } from 'uuid';
-import type { AgentCard } from '../../src/agent/card.ts';
+import type { AgentCard, SourceReading } from '../../src/agent/card.ts';
 import { createArchive } from '../../src/db/archive.ts';
 import { connect } from '../../src/db/database.ts';
 import { createLedger } from '../../src/db/ledger.ts';
@@ -26,6 +26,7 @@ import {
 } from '../../src/intention/message.ts';
 import type { Accepted, Accepting, Claim, RunnerName } from '../../src/intention/rules.ts';
 import { messageIdOf, type Outcome } from '../../src/intention/transition.ts';
+import type { Backend } from '../../src/local/backend.ts';
 import { createBridge } from '../../src/local/bridge.ts';
 import { pgliteBackend } from '../../src/local/pglite-backend.ts';
 import { postgresBackend } from '../../src/local/postgres-backend.ts';
@@ -37,12 +38,20 @@ export const owner = ownerId('tester');
 export const migrations = new URL('../../migrations', import.meta.url).pathname;
 const source = 'http://127.0.0.1:1/agents';
 
+/** One statement beside the ledger, for what no rule would do or show. */
+export type Query = <Row extends Record<string, unknown> = Record<string, unknown>>(
+  text: string,
+  values?: readonly unknown[],
+) => Promise<readonly Row[]>;
+
 export interface LedgerUnderTest {
   readonly ledger: Ledger;
   readonly archive: Archive;
   /** HTTP requests to the database so far. */
   requests(): number;
-  query(text: string, values?: readonly unknown[]): Promise<readonly Record<string, unknown>[]>;
+  query: Query;
+  /** How often Postgres refused something, by its error code. */
+  refusals(): ReadonlyMap<string, number>;
   close(): Promise<void>;
 }
 
@@ -63,24 +72,43 @@ const card = (name: string, push = false): AgentCard => ({
   skills: [],
 });
 
-async function underTest(
-  endpoint: string,
-  count: { value: number },
-  query: LedgerUnderTest['query'],
-  close: () => Promise<void>,
-): Promise<LedgerUnderTest> {
-  const db = connect('postgres://tester:secret@db.local.invalid/main', endpoint, (ms) => new Promise((resolve) => setTimeout(resolve, ms)));
-  const ids = { next: () => v7() };
-  const ledger = createLedger(db, { agentSources: [{ kind: 'list', url: source }] }, ids);
+/** What the source tells of; in one order or the other. */
+export const reading = (reversed = false): SourceReading => {
   const agents = ['weather', 'people', 'travel'].map((name) => ({
     namespace: 'default',
     name,
     cardUrl: `${source}/${name}`,
     card: card(name),
   }));
-  await ledger.keepAgents([{ source, freshForMs: 3_600_000, error: null, agents }]);
+  return { source, freshForMs: 3_600_000, error: null, agents: reversed ? agents.toReversed() : agents };
+};
+
+/** The backend, with every refusal of Postgres counted by its code. */
+export function counting(backend: Backend, refusals: Map<string, number>): Backend {
+  return {
+    session: (use, signal) =>
+      backend.session(use, signal).catch((thrown: unknown) => {
+        const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'none';
+        refusals.set(code, (refusals.get(code) ?? 0) + 1);
+        throw thrown;
+      }),
+    close: () => backend.close(),
+  };
+}
+
+async function underTest(
+  endpoint: string,
+  count: { value: number },
+  refusals: ReadonlyMap<string, number>,
+  query: Query,
+  close: () => Promise<void>,
+): Promise<LedgerUnderTest> {
+  const db = connect('postgres://tester:secret@db.local.invalid/main', endpoint, (ms) => new Promise((resolve) => setTimeout(resolve, ms)));
+  const ids = { next: () => v7() };
+  const ledger = createLedger(db, { agentSources: [{ kind: 'list', url: source }] }, ids);
+  await ledger.keepAgents([reading()]);
   count.value = 0;
-  return { ledger, archive: createArchive(db), requests: () => count.value, query, close };
+  return { ledger, archive: createArchive(db), requests: () => count.value, refusals: () => refusals, query, close };
 }
 
 /** Everything one after another: PGlite has one session. */
@@ -89,12 +117,15 @@ export async function onPglite(): Promise<LedgerUnderTest> {
   for (const migration of readMigrationFiles({ migrationsFolder: migrations }))
     for (const statement of migration.sql) await lite.exec(statement);
   const count = { value: 0 };
+  const refusals = new Map<string, number>();
   const server = createBridge(() => backend, { onRequest: () => count.value++ });
-  const backend = pgliteBackend(lite);
+  const backend = counting(pgliteBackend(lite), refusals);
   return underTest(
     await serve(server),
     count,
-    async (text, values) => (await lite.query<Record<string, unknown>>(text, values ? [...values] : [])).rows,
+    refusals,
+    async <Row extends Record<string, unknown>>(text: string, values: readonly unknown[] = []) =>
+      (await lite.query<Row>(text, [...values])).rows,
     async () => {
       server.closeAllConnections();
       server.close();
@@ -107,7 +138,8 @@ export async function onPglite(): Promise<LedgerUnderTest> {
 export async function onPostgres(postgres: PostgresServer): Promise<LedgerUnderTest> {
   const url = await createDatabase(postgres, migrations);
   const count = { value: 0 };
-  const backend = postgresBackend(url);
+  const refusals = new Map<string, number>();
+  const backend = counting(postgresBackend(url), refusals);
   const server = createBridge(() => backend, { onRequest: () => count.value++ });
   const own = new pg.Pool({ connectionString: url, max: 2 });
   // The server may end while a connection is being closed.
@@ -115,7 +147,9 @@ export async function onPostgres(postgres: PostgresServer): Promise<LedgerUnderT
   return underTest(
     await serve(server),
     count,
-    async (text, values) => (await own.query(text, values ? [...values] : [])).rows,
+    refusals,
+    async <Row extends Record<string, unknown>>(text: string, values: readonly unknown[] = []) =>
+      (await own.query<Row>(text, [...values])).rows,
     async () => {
       server.closeAllConnections();
       server.close();
@@ -240,6 +274,7 @@ export function closing(call: Call, state: ClosingState, content = `${state} of 
     fingerprint: 'fingerprint',
     outcome: state === 'unknown' ? 'unknown' : 'ok',
     error: null,
+    reached: state !== 'unknown',
   };
 }
 

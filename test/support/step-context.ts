@@ -79,6 +79,9 @@ export function agent(name: string, description = `Knows of ${name}.`, examples:
       pushNotifications: false,
       skills: [{ id: 's', name: 'Answer', description: 'Answers questions', tags: [], examples }],
     },
+    deduplicates: false,
+    allowedMs: null,
+    downUntilMs: null,
   };
 }
 
@@ -106,6 +109,8 @@ export function call(id: string, to: string, state: CallState = 'completed'): Ca
     deadlineMs: 0,
     cancel: null,
     cancelAttempts: 0,
+    cancelOutcome: null,
+    error: null,
     query: '',
     parts: [],
   };

@@ -18,6 +18,9 @@ const sampleAgents = [coder(null), flaky, helloWorld, people, slow, travel, weat
   source: 'http://127.0.0.1/',
   cardUrl: 'http://127.0.0.1/',
   card: { ...card, version: '1.0.0', interfaces: [] },
+  deduplicates: false,
+  allowedMs: null,
+  downUntilMs: null,
 }));
 
 export type Turn = string | { readonly report: string } | { readonly agent: string; readonly query: string; readonly result: string };

@@ -85,6 +85,8 @@ function short(event: StreamEvent): string {
       return `${event.data.offset}:${event.data.text}`;
     case 'status':
       return event.data.status;
+    case 'call':
+      return event.data.call_id;
     case 'conversation':
       return event.data.title;
   }

@@ -23,6 +23,8 @@ function short(event: StreamEvent): number | string {
       return `${event.data.offset}:${event.data.text}`;
     case 'status':
       return event.data.status;
+    case 'call':
+      return event.data.call_id;
     case 'conversation':
       return event.data.title;
   }
