@@ -15,6 +15,8 @@ import {
   listConversations,
   listMessages,
   postMessage,
+  probeAgent,
+  resolveCall,
   streamEvents,
   type Visit,
   visitOf,
@@ -64,8 +66,10 @@ at('/v1/conversations/:id/messages', { GET: visit(listMessages), POST: visit(pos
 at('/v1/conversations/:id/events', { GET: visit(streamEvents) });
 at('/v1/conversations/:id/intentions/:intention', { GET: visit(getIntention) });
 at('/v1/conversations/:id/intentions/:intention/cancel', { POST: visit(cancelIntention) });
+at('/v1/conversations/:id/calls/:callId/resolve', { POST: visit(resolveCall) });
 at('/v1/files/:id', { GET: visit(getFile) });
 at('/v1/agents', { GET: visit(listAgents) });
+at('/v1/agents/:agent/probe', { POST: visit(probeAgent) });
 at('/a2a/push/:callId', { POST: (context) => receivePush(bind(context.env), context.req.param('callId') ?? '', context.req.raw) });
 
 /** 200 when the configuration is whole and the database answers. */

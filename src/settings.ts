@@ -4,7 +4,7 @@ import { v5 } from 'uuid';
 import { z } from 'zod';
 import type { AgentSource } from './agent/card.ts';
 import { Fault } from './fault.ts';
-import { maxCalls, maxSteps } from './intention/limits.ts';
+import { maxCalls, maxSteps, maxTokens } from './intention/limits.ts';
 import { type OwnerId, ownerId } from './intention/message.ts';
 
 /** The bindings, parsed once. Units are in the names. */
@@ -17,7 +17,8 @@ export interface Settings {
   readonly agentSources: readonly AgentSource[];
   /** Where agents reach our webhook; null: we offer no push. */
   readonly publicUrl: string | null;
-  readonly pushSecret: string;
+  /** The current one first, which new tokens are derived from; then the one before it, which is still accepted. Empty: none. */
+  readonly pushSecrets: readonly string[];
   /** By the key's digest. */
   readonly apiKeys: ReadonlyMap<string, OwnerId>;
   readonly allowAnonymous: boolean;
@@ -25,22 +26,26 @@ export interface Settings {
   readonly runnerLocation: 'wnam' | 'enam' | 'sam' | 'weur' | 'eeur' | 'apac' | 'oc' | 'afr' | 'me' | null;
   readonly maxSteps: number;
   readonly maxCalls: number;
+  /** Of the model, in and out, over all steps of one intention. */
+  readonly maxTokens: number;
 }
 
 const webUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 const optional = <T>(schema: z.ZodType<T, string>) => z.preprocess((value) => (value === '' ? undefined : value), schema.optional());
 
-const sourceSchema = z.union([
-  webUrl.transform((url) => ({ url })),
-  z.strictObject({
-    url: webUrl,
-    name: z
-      .string()
-      .regex(/^[^\s/]{1,64}$/)
-      .optional(),
-    headers: z.record(z.string(), z.string()).optional(),
-  }),
-]);
+const sourceObject = z.strictObject({
+  url: webUrl,
+  name: z
+    .string()
+    .regex(/^[^\s/]{1,64}$/)
+    .optional(),
+  headers: z.record(z.string(), z.string()).optional(),
+  deadline_seconds: z.int('must be a whole number of seconds').min(1).max(604_800).optional(),
+  deduplicates: z.boolean().optional(),
+});
+
+/** A string is an object with an address alone. */
+const sourceSchema = z.union([webUrl.transform((url): z.infer<typeof sourceObject> => ({ url })), sourceObject]);
 
 const listOfSources = z
   .string()
@@ -49,7 +54,10 @@ const listOfSources = z
       const value: unknown = JSON.parse(text);
       return value;
     } catch {
-      context.addIssue({ code: 'custom', message: 'must be a JSON list of card URLs or {"url", "name"?, "headers"?}' });
+      context.addIssue({
+        code: 'custom',
+        message: 'must be a JSON list of card URLs or {"url", "name"?, "headers"?, "deadline_seconds"?, "deduplicates"?}',
+      });
       return z.NEVER;
     }
   })
@@ -59,6 +67,14 @@ const fewSteps = z
   .string()
   .regex(/^([1-9]|[1-4]\d|50)$/, 'must be a number from 1 to 50')
   .transform(Number);
+
+const tokens = z
+  .string()
+  .regex(/^\d{4,8}$/, 'must be a number from 1000 to 10000000')
+  .transform(Number)
+  .refine((number) => number >= 1_000 && number <= 10_000_000, 'must be a number from 1000 to 10000000');
+
+const secret = z.string().min(16, 'must have 16 characters or more');
 
 const bindings = z.object({
   DATABASE_URL: z
@@ -78,12 +94,14 @@ const bindings = z.object({
   A2A_AGENTS: optional(listOfSources),
   A2A_RUNTIME_ENDPOINT: optional(webUrl),
   PUBLIC_URL: optional(webUrl),
-  PUSH_SECRET: optional(z.string().min(16, 'must have 16 characters or more')),
+  PUSH_SECRET: optional(secret),
+  PUSH_SECRET_PREVIOUS: optional(secret),
   API_KEYS: optional(z.string()),
   ALLOW_ANONYMOUS: optional(z.string()),
   RUNNER_LOCATION: optional(z.enum(['wnam', 'enam', 'sam', 'weur', 'eeur', 'apac', 'oc', 'afr', 'me'])),
   MAX_STEPS: optional(fewSteps),
   MAX_CALLS: optional(fewSteps),
+  MAX_TOKENS: optional(tokens),
 });
 
 /** Throws Fault `misconfigured` whose detail names every missing and malformed binding; values are never repeated. */
@@ -94,14 +112,7 @@ export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
     issues.push('PUSH_SECRET is required with PUBLIC_URL: agents prove themselves with what is derived from it');
   if (!parsed.success || issues.length > 0) throw new Fault('misconfigured', { detail: [...new Set(issues)].join('; ') });
   const data = parsed.data;
-  const cards = (data.A2A_AGENTS ?? []).map(
-    (source): AgentSource => ({
-      kind: 'card',
-      url: source.url,
-      ...('name' in source && source.name !== undefined ? { name: source.name } : {}),
-      ...('headers' in source && source.headers !== undefined ? { headers: source.headers } : {}),
-    }),
-  );
+  const cards = (data.A2A_AGENTS ?? []).map(cardSource);
   return {
     databaseUrl: data.DATABASE_URL,
     databaseEndpoint: data.NEON_FETCH_ENDPOINT ?? null,
@@ -114,12 +125,24 @@ export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
     planInstructions: data.PLAN_INSTRUCTIONS ?? '',
     agentSources: [...cards, ...(data.A2A_RUNTIME_ENDPOINT ? [{ kind: 'list', url: data.A2A_RUNTIME_ENDPOINT } as const] : [])],
     publicUrl: data.PUBLIC_URL?.replace(/\/$/, '') ?? null,
-    pushSecret: data.PUSH_SECRET ?? '',
+    pushSecrets: [data.PUSH_SECRET, data.PUSH_SECRET_PREVIOUS].filter((each) => each !== undefined),
     apiKeys: keysOf(data.API_KEYS ?? ''),
     allowAnonymous: data.ALLOW_ANONYMOUS === '1',
     runnerLocation: data.RUNNER_LOCATION ?? null,
     maxSteps: data.MAX_STEPS ?? maxSteps,
     maxCalls: data.MAX_CALLS ?? maxCalls,
+    maxTokens: data.MAX_TOKENS ?? maxTokens,
+  };
+}
+
+function cardSource({ url, name, headers, deadline_seconds, deduplicates }: z.infer<typeof sourceSchema>): AgentSource {
+  return {
+    kind: 'card',
+    url,
+    ...(name === undefined ? {} : { name }),
+    ...(headers === undefined ? {} : { headers }),
+    ...(deadline_seconds === undefined ? {} : { deadlineMs: deadline_seconds * 1_000 }),
+    ...(deduplicates === undefined ? {} : { deduplicates }),
   };
 }
 

@@ -4,6 +4,7 @@ import * as a2a from '@a2a-js/sdk';
 import { type Client, ClientFactory, JsonRpcTransportFactory, RestTransportFactory } from '@a2a-js/sdk/client';
 import { Fault } from '../fault.ts';
 import type { Call } from '../intention/call.ts';
+import { lookRequestMs, replyMs } from '../intention/limits.ts';
 import type { Settings } from '../settings.ts';
 import type { Agents } from '../world.ts';
 import { accumulate } from './accumulate.ts';
@@ -15,11 +16,6 @@ import { type AgentEvent, messageReply, type RawPart, taskReply } from './reply.
 import { type Knock, maxAnswerBytes, maxStreamBytes, safeFetch } from './safe-fetch.ts';
 import { readSources } from './sources.ts';
 
-/** Sends and streams: above the 12 minutes after which whoever reads them leaves, below the 15 that an alarm may last. */
-const replyMs = 13 * 60_000;
-/** Looking up and canceling a task: an agent answers these from its store. */
-const lookMs = 30_000;
-
 /** What we can show or plan with; the catch-all is for agents that compare literally. */
 const acceptedOutputModes = ['text/plain', 'text', 'application/json', '*/*'];
 
@@ -29,7 +25,7 @@ const plainStatuses = new Set([401, 403, 407, 429, 503]);
 /** Tasks looked through, and of their history, when a task is known by our messageId alone. */
 const maxListed = 50;
 
-type AgentSettings = Pick<Settings, 'agentSources' | 'publicUrl' | 'pushSecret'>;
+type AgentSettings = Pick<Settings, 'agentSources' | 'publicUrl' | 'pushSecrets'>;
 
 /** `knock` is asked before anything is sent to this machine itself; null: whoever refuses is told from the error. */
 export function createAgents(settings: AgentSettings, knock: Knock | null): Agents {
@@ -51,7 +47,7 @@ export function createAgents(settings: AgentSettings, knock: Knock | null): Agen
 
   /** One question about a task and its answer. */
   const ask = async <Answer>(agent: Agent, question: (client: Client) => Promise<Answer>): Promise<Answer> =>
-    question(await connect(agent, lookMs, maxAnswerBytes));
+    question(await connect(agent, lookRequestMs, maxAnswerBytes));
 
   return {
     read: readSources,
@@ -127,7 +123,7 @@ async function sendRequest(settings: AgentSettings, agent: Agent, call: Call, pa
       acceptedOutputModes,
       returnImmediately: !agent.card.streaming,
       ...(agent.card.pushNotifications && settings.publicUrl !== null
-        ? { taskPushNotificationConfig: await pushConfiguration(settings.publicUrl, settings.pushSecret, call) }
+        ? { taskPushNotificationConfig: await pushConfiguration(settings.publicUrl, settings.pushSecrets[0] ?? '', call) }
         : {}),
     },
   });

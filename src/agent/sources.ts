@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { asFault, Fault } from '../fault.ts';
+import { maxFreshMs, minFreshMs, readCardMs, rereadMs, usualFreshMs } from '../intention/limits.ts';
 import { planName } from '../intention/message.ts';
 import type { AgentSource, SourceReading } from './card.ts';
 import { line } from './clean.ts';
@@ -10,13 +11,6 @@ import { callable } from './origin.ts';
 import { agentSlug, cardHome, readCard } from './read-card.ts';
 import { maxCardBytes, safeFetch } from './safe-fetch.ts';
 
-/** For one address; a step waits for it. */
-const readMs = 5_000;
-const minFreshMs = 30_000;
-const usualFreshMs = 300_000;
-const maxFreshMs = 3_600_000;
-/** After an error: soon enough for an agent that is just starting. */
-const retryMs = 15_000;
 /** Agents of one list. */
 const maxAgents = 200;
 /** UTF-16 units. */
@@ -38,7 +32,7 @@ async function readSource(source: AgentSource): Promise<SourceReading> {
     return { source: source.url, freshForMs, error: null, agents };
   } catch (thrown) {
     const fault = asFault(thrown);
-    return { source: source.url, freshForMs: retryMs, error: fault.detail ?? fault.code, agents: [] };
+    return { source: source.url, freshForMs: rereadMs, error: fault.detail ?? fault.code, agents: [] };
   }
 }
 
@@ -105,7 +99,7 @@ function wellKnown(home: URL, file: string): string {
 async function getJson(url: string, source: AgentSource): Promise<{ readonly json: unknown; readonly freshForMs: number }> {
   const agent = source.name ?? URL.parse(url)?.host ?? '';
   const init = { headers: { Accept: 'application/json', 'A2A-Version': '1.0' } };
-  const response = await safeFetch({ url, init, agent, source, timeoutMs: readMs, maxBytes: maxCardBytes, knock: null });
+  const response = await safeFetch({ url, init, agent, source, timeoutMs: readCardMs, maxBytes: maxCardBytes, knock: null });
   if (!response.ok) throw statusFault(response.status, response.headers.get('retry-after'), agent);
   const text = await response.text();
   try {

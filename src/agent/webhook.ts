@@ -14,7 +14,7 @@ const afterCrashMs = 5_000;
 
 /** What of the World it needs. */
 export interface PushWorld {
-  readonly settings: Pick<Settings, 'pushSecret'>;
+  readonly settings: Pick<Settings, 'pushSecrets'>;
   readonly ledger: Pick<Ledger, 'poke'>;
   readonly runner: Pick<Runner, 'arm' | 'kick'>;
   readonly log: Log;
@@ -40,7 +40,7 @@ export async function receivePush(world: PushWorld, call: string, request: Reque
 }
 
 async function takePush({ ledger, runner, settings }: PushWorld, call: string, request: Request): Promise<'poked' | 'due' | null> {
-  if (!(await verifyPush(settings.pushSecret, call, request.headers))) throw new Fault('unauthorized');
+  if (!(await verifyPush(settings.pushSecrets, call, request.headers))) throw new Fault('unauthorized');
   const push = readPush(await readJson(request));
   if (push === null) throw new Fault('invalid_request', { detail: 'The body is not a push notification' });
   await runner.arm(`call:${call}`, afterCrashMs);

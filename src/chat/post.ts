@@ -4,7 +4,7 @@ import { Fault } from '../fault.ts';
 import { armAheadMs } from '../intention/limits.ts';
 import { type ConversationId, conversationId, messageId, type OwnerId } from '../intention/message.ts';
 import type { Accepted, RunnerName } from '../intention/rules.ts';
-import { messageEvent } from '../stream/event.ts';
+import { messageEvent, type StreamEvent } from '../stream/event.ts';
 import type { World } from '../world.ts';
 import type { Posted } from './schema.ts';
 
@@ -37,6 +37,7 @@ export async function post(
       ...(items.length > 0 ? { items } : {}),
       ...(message.answerTo === undefined ? {} : { answer_to: message.answerTo }),
       ...(message.agents ? { agents: message.agents } : {}),
+      ...(message.resolve ? { resolve: message.resolve } : {}),
     },
     title: titleOf(message.content),
     answerTo: message.answerTo,
@@ -57,7 +58,7 @@ export async function post(
         { kind: 'message', data: messageEvent(accepted.message) },
         { kind: 'status', data: { intention_id: accepted.intentionId, status: accepted.status } },
       ]);
-      await wake(world, accepted, armed);
+      await Promise.all([wake(world, accepted, armed), tellStopped(world, owner, accepted)]);
       return accepted;
   }
 }
@@ -69,6 +70,21 @@ async function wake(world: World, accepted: Extract<Accepted, { kind: 'accepted'
   const kicks = accepted.status === 'planning' ? [world.runner.kick(target)] : [];
   const woken = await Promise.allSettled([...stops, ...kicks]);
   if (woken.every((result) => result.status === 'fulfilled') && target !== armed) await world.runner.disarm(armed);
+}
+
+/** What was interrupted ended in the same transaction: its rows stand right before the message. One who misses them reads them back. */
+async function tellStopped(world: World, owner: OwnerId, { message, stopped }: Extract<Accepted, { kind: 'accepted' }>): Promise<void> {
+  const ended = (stopped?.stop ?? []).filter((name) => name.startsWith('intention:')).length;
+  if (ended === 0) return;
+  const page = { after: message.seq - 1 - ended, limit: ended };
+  const rows = await world.archive.messages(owner, message.conversationId, page).catch(() => null);
+  world.stream.publish(
+    message.conversationId,
+    (rows ?? []).flatMap((row): readonly StreamEvent[] => [
+      { kind: 'message', data: messageEvent(row) },
+      { kind: 'status', data: { intention_id: row.intentionId, status: 'canceled' } },
+    ]),
+  );
 }
 
 /** The first words of the first message. */

@@ -2,11 +2,12 @@
 
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { probe } from '../agent/probe.ts';
 import { Fault } from '../fault.ts';
 import { isParked, isTerminal } from '../intention/intention.ts';
-import { armAheadMs } from '../intention/limits.ts';
 import {
   type ConversationId,
+  callId,
   conversationId,
   fileId,
   type IntentionId,
@@ -15,12 +16,14 @@ import {
   type OwnerId,
 } from '../intention/message.ts';
 import type { Accepted } from '../intention/rules.ts';
-import { messageEvent } from '../stream/event.ts';
+import { callEvent, messageEvent } from '../stream/event.ts';
 import { parseLastEventId } from '../stream/sse.ts';
-import type { ConversationSummary, World } from '../world.ts';
+import type { ConversationSummary, Registry, World } from '../world.ts';
 import { post, titleOf } from './post.ts';
 import { bodyOf, callerOf, cursorFor, cursorOf, idempotencyKeyOf, idOf, limitOf } from './request.ts';
-import { conversationBody, maxMessageBytes, messageBody, type Posted, posted } from './schema.ts';
+import { resolve } from './resolve.ts';
+import { conversationBody, maxMessageBytes, messageBody, type Posted, posted, probeBody, resolveBody } from './schema.ts';
+import { stopIntention } from './stop.ts';
 
 /** What a route gets: the world of this invocation, and who calls. */
 export interface Visit {
@@ -163,32 +166,42 @@ export async function streamEvents({ world, owner }: Visit, context: Context): P
 
 const intentionOf = (context: Context): IntentionId => idOf(context.req.param('intention'), intentionId);
 
-/** `GET /v1/conversations/:id/intentions/:intention`. */
+/** `GET /v1/conversations/:id/intentions/:intention`, with its calls in the order of their making. */
 export async function getIntention({ world, owner }: Visit, context: Context): Promise<Response> {
-  const found = await world.archive.intention(owner, idOf(context.req.param('id'), conversationId), intentionOf(context));
+  const id = idOf(context.req.param('id'), conversationId);
+  const intention = intentionOf(context);
+  const [found, calls] = await Promise.all([world.archive.intention(owner, id, intention), world.archive.calls(owner, id, intention)]);
   if (!found) throw new Fault('not_found');
-  return context.json({ id: found.id, status: found.status, step: found.step, last: found.last ? messageEvent(found.last) : null });
+  return context.json({
+    id: found.id,
+    status: found.status,
+    step: found.step,
+    last: found.last ? messageEvent(found.last) : null,
+    calls: calls.map((call) => {
+      const { call_id, agent, state, cancel } = callEvent(call);
+      return { call_id, agent, step: call.step, state, query: call.query, attempts: call.attempts, cancel, error: call.error };
+    }),
+  });
 }
 
 /** `POST /v1/conversations/:id/intentions/:intention/cancel`: durable, and the same answer each time. */
 export async function cancelIntention({ world, owner }: Visit, context: Context): Promise<Response> {
-  const id = idOf(context.req.param('id'), conversationId);
   const intention = intentionOf(context);
-  // A crash after the commit finds this alarm, which wakes whoever is to cancel a task or has its turn now.
-  await world.runner.arm(`intention:${intention}`, armAheadMs);
-  const stopped = await world.ledger.stop(owner, id, intention);
-  if (stopped.status === null) throw new Fault('not_found');
-  if (stopped.message) {
-    world.stream.publish(id, [
-      { kind: 'message', data: messageEvent(stopped.message) },
-      { kind: 'status', data: { intention_id: intention, status: stopped.status } },
-    ]);
-  }
-  await Promise.allSettled([
-    ...stopped.stop.map((name) => world.runner.stop(name)),
-    ...stopped.wake.map((name) => world.runner.kick(name)),
-  ]);
-  return context.json({ id: intention, status: stopped.status, ended: isTerminal(stopped.status) });
+  const { status } = await stopIntention(world, owner, idOf(context.req.param('id'), conversationId), intention);
+  return context.json({ id: intention, status, ended: isTerminal(status) });
+}
+
+/** `POST /v1/conversations/:id/calls/:callId/resolve`: 202 while something is still to come of it, 200 when it is left. */
+export async function resolveCall({ world, owner }: Visit, context: Context): Promise<Response> {
+  const id = idOf(context.req.param('id'), conversationId);
+  const call = idOf(context.req.param('callId'), callId);
+  const { body, hash } = await bodyOf(context.req.raw, resolveBody, maxMessageBytes);
+  const key = idempotencyKeyOf(context.req.raw);
+  const { state, accepted } = await resolve(world, owner, id, call, body.action, key === null ? null : { key, bodyHash: hash });
+  return Response.json(
+    { call_id: call, action: body.action, state, ...(accepted ? receipt(accepted) : {}) },
+    { status: body.action === 'leave' ? 200 : 202, headers: accepted?.repeated ? { 'idempotency-replayed': 'true' } : {} },
+  );
 }
 
 /** `GET /v1/files/:id`: always a download, whatever its type says. */
@@ -208,20 +221,41 @@ export async function getFile({ world, owner }: Visit, context: Context): Promis
 
 /** `GET /v1/agents`: what the planner may choose from, read again where it is stale, and what is wrong with the sources. */
 export async function listAgents({ world }: Visit, context: Context): Promise<Response> {
-  const known = await world.ledger.agents();
-  if (known.staleSources.length > 0) await world.ledger.keepAgents(await world.agents.read(known.staleSources));
-  const { agents, errors } = known.staleSources.length > 0 ? await world.ledger.agents() : known;
+  const { agents, errors } = await freshAgents(world);
+  const nowMs = world.clock.nowMs();
   return context.json({
-    data: agents.map(({ name, card }) => ({
+    data: agents.map(({ name, card, deduplicates, downUntilMs }) => ({
       name,
       description: card.description,
       version: card.version,
       streaming: card.streaming,
       push_notifications: card.pushNotifications,
       skills: card.skills,
+      deduplicates,
+      down_until: downUntilMs !== null && downUntilMs > nowMs ? new Date(downUntilMs).toISOString() : null,
     })),
     has_more: false,
     next_cursor: null,
     errors: errors.map((error) => ({ origin: new URL(error.source).origin, error: error.error })),
   });
+}
+
+async function freshAgents(world: World): Promise<Registry> {
+  const known = await world.ledger.agents();
+  if (known.staleSources.length === 0) return known;
+  await world.ledger.keepAgents(await world.agents.read(known.staleSources));
+  return world.ledger.agents();
+}
+
+/**
+ * `POST /v1/agents/:agent/probe`: sends the text to that agent twice, under one messageId, and keeps whether it was one
+ * task. What the text asks for may be done twice. The agent's name is URL-encoded, since it may hold a slash.
+ */
+export async function probeAgent({ world, owner }: Visit, context: Context): Promise<Response> {
+  const { body } = await bodyOf(context.req.raw, probeBody, maxMessageBytes);
+  const name = context.req.param('agent');
+  const agent = (await freshAgents(world)).agents.find((known) => known.name === name);
+  if (!agent) throw new Fault('not_found');
+  const { deduplicates, taskIds, reason } = await probe(world, owner, agent, body.text);
+  return context.json({ agent: agent.name, deduplicates, task_ids: taskIds, ...(reason === null ? {} : { reason }) });
 }

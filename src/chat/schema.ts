@@ -59,6 +59,18 @@ export const messageBody = z
 
 export type MessageBody = z.infer<typeof messageBody>;
 
+/** What to do about a call whose outcome nobody knows: look again, ask again, or leave it. */
+export const resolveBody = z.strictObject({ action: z.enum(['check', 'retry', 'leave']) });
+export type ResolveAction = z.infer<typeof resolveBody>['action'];
+
+const maxProbeBytes = 4 * 1024;
+
+export const probeBody = z.strictObject({
+  text: text
+    .refine((words) => words.trim() !== '', 'is empty')
+    .refine((words) => new TextEncoder().encode(words).length <= maxProbeBytes, `may be ${maxProbeBytes} bytes at most`),
+});
+
 /** The original service's body; what it does not know is ignored. */
 export const chatBody = z.object({
   query: text.refine((query) => query.trim() !== '', 'is empty'),
@@ -83,6 +95,8 @@ export interface Posted {
   readonly answerTo: string | null | undefined;
   readonly onBusy: OnBusy;
   readonly agents: readonly AgentName[] | undefined;
+  /** It decides of the question that it answers. */
+  readonly resolve?: 'retry';
 }
 
 function contentOf(body: { content?: string | undefined; parts?: readonly z.infer<typeof part>[] | undefined }): string {

@@ -3,11 +3,11 @@
 import { sql } from 'drizzle-orm';
 import type { AgentSource } from '../agent/card.ts';
 import type { Call, CancelOutcome } from '../intention/call.ts';
-import { maxCancels } from '../intention/limits.ts';
+import { firstLookMs, longestLookMs, maxCancels } from '../intention/limits.ts';
 import type { CallId } from '../intention/message.ts';
 import type { CallClaim, RunnerName } from '../intention/rules.ts';
 import type { Database } from './database.ts';
-import { lease, lock, open, taken } from './fragments.ts';
+import { cancelAgain, lease, lock, lookPause, open, taken } from './fragments.ts';
 import { type AgentRow, agentFrom, type CallRow, callFrom, callJson } from './rows.ts';
 
 interface Result extends Record<string, unknown> {
@@ -46,11 +46,11 @@ export async function claimCall(
           cancel_attempts = c.cancel_attempts + case when c.cancel = 'wanted' then 1 else 0 end,
           last_look_at = now(),
           wake_at = case when c.state = 'planned' then now() + ${lease}
-            when c.state = 'canceled' then case when c.cancel_attempts + 1 < ${maxCancels} then now() + interval '5 seconds' * power(2, c.cancel_attempts) end
+            when c.state = 'canceled' then case when c.cancel_attempts + 1 < ${maxCancels} then now() + ${cancelAgain} * power(2, c.cancel_attempts) end
             when c.state = 'unknown' and c.task_id is null then null
-            else now() + least(60, 2 * power(2, least(c.polls, 5))) * (0.8 + 0.4 * random()) * interval '1 second' end
+            else now() + least(${longestLookMs / 1_000}, ${firstLookMs / 1_000} * power(2, least(c.polls, 10))) * (0.8 + 0.4 * random()) * interval '1 second' end
         where c.id = ${q} and (c.wake_at <= now() or ${orphaned}) and (c.lease_until is null or c.lease_until <= now() or c.lease_by = ${by})
-          and (c.last_look_at is null or c.last_look_at <= now() - interval '1 second' or c.state = 'planned' or ${orphaned})
+          and (c.last_look_at is null or c.last_look_at <= now() - ${lookPause} or c.state = 'planned' or ${orphaned})
           and (c.state in (${open}, 'auth_required', 'unknown') or (c.state = 'canceled' and c.cancel = 'wanted'))
         returning c.id, c.state, c.attempts)
       insert into call_attempt (call_id, attempt, token) select mine.id, mine.attempts, ${token}::uuid from mine, was where was.state = 'planned' on conflict do nothing`,
@@ -87,7 +87,7 @@ export async function cancelled(db: Database, call: Call, outcome: CancelOutcome
  * that another open call of the agent has. A canceled call only waits for its task's name.
  */
 export async function poke(db: Database, id: CallId, taskId: string | null): Promise<'poked' | 'due' | null> {
-  const soon = sql`greatest(now(), c.last_look_at + interval '1 second')`;
+  const soon = sql`greatest(now(), c.last_look_at + ${lookPause})`;
   const nameless = sql`(c.state = 'canceled' and c.cancel = 'wanted' and c.task_id is null and ${taskId}::text is not null)`;
   const listening = sql`(c.state in (${open}, 'auth_required', 'unknown') or ${nameless})`;
   const binds = sql`(${taskId}::text is not null and c.task_id is null and not ${taken(sql`c`, taskId)})`;

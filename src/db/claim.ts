@@ -85,7 +85,7 @@ export async function claim(db: Database, id: IntentionId, by: RunnerName, sourc
             where q.conversation_id = i.conversation_id and q.context_id is not null and q.state in ('completed', 'failed', 'canceled', 'rejected')
               and not exists (select 1 from call o where o.conversation_id = i.conversation_id and o.agent_id = q.agent_id and o.context_id = q.context_id
                 and o.state in (${open}, ${question}))
-            order by q.agent_id, q.created_at desc) f),
+            order by q.agent_id, q.created_at desc, q.ord desc) f),
           'agents', (select jsonb_agg(to_jsonb(a) order by a.namespace, a.name) from agent a
             where a.enabled and a.missing_since is null and a.source in (select value from jsonb_array_elements_text(${urls}))),
           'stale', (select jsonb_agg(u.value) from jsonb_array_elements_text(${urls}) u

@@ -4,13 +4,8 @@ import { neon, neonConfig } from '@neondatabase/serverless';
 import { type SQL, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/neon-http';
 import { Fault } from '../fault.ts';
+import { databaseMs, databaseRetryMs } from '../intention/limits.ts';
 import { within } from '../time-limit.ts';
-
-/** A statement takes milliseconds; waking a sleeping compute takes seconds. */
-const requestTimeoutMs = 10_000;
-/** Deadlocks and serialization failures are rolled back for certain; a fault of transport may hide a commit, and every rule recognises itself. */
-const maxAttempts = 4;
-const backoffMs = [0, 100, 400] as const;
 
 type Row = Record<string, unknown>;
 
@@ -26,7 +21,7 @@ export function connect(url: string, endpoint: string | null, sleep: (ms: number
   if (endpoint !== null) neonConfig.fetchEndpoint = endpoint;
   // The answer is read whole under the limit: the driver would do the same next.
   neonConfig.fetchFunction = (input: string | URL | Request, init?: RequestInit) =>
-    within(requestTimeoutMs, null, async (signal) => {
+    within(databaseMs, null, async (signal) => {
       const response = await fetch(input, { ...init, signal });
       return new Response(await response.arrayBuffer(), response);
     });
@@ -40,8 +35,9 @@ export function connect(url: string, endpoint: string | null, sleep: (ms: number
         const code = postgresCode(thrown);
         const transient = code === null || transientCodes.test(code);
         if (!transient) throw new Fault('internal', { cause: thrown, notes: { postgres: code, constraint: constraintOf(thrown) } });
-        if (tries === maxAttempts) throw new Fault('database_down', { cause: thrown, notes: { postgres: code } });
-        await sleep((backoffMs[tries - 1] ?? 1000) * (code === '40P01' || code === '40001' ? 0 : 0.5 + Math.random() / 2));
+        if (tries > databaseRetryMs.length) throw new Fault('database_down', { cause: thrown, notes: { postgres: code } });
+        // Deadlocks and serialization failures are rolled back for certain; a fault of transport may hide a commit, and every rule recognises itself.
+        await sleep((databaseRetryMs[tries - 1] ?? 0) * (code === '40P01' || code === '40001' ? 0 : 0.5 + Math.random() / 2));
       }
     }
   }

@@ -3,7 +3,18 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { openStates, questionStates } from '../intention/call.ts';
 import { terminalStatuses } from '../intention/intention.ts';
-import { breakerMs, leaseMs, planningMs, questionMs, signInLookMs } from '../intention/limits.ts';
+import {
+  againMs,
+  breakerMs,
+  cancelAgainMs,
+  firstLookMs,
+  leaseMs,
+  lookPauseMs,
+  nameTaskMs,
+  planningMs,
+  questionMs,
+  signInLookMs,
+} from '../intention/limits.ts';
 import { words } from './database.ts';
 
 export const open = words(openStates);
@@ -16,6 +27,11 @@ export const lease = interval(leaseMs);
 export const questionTime = interval(questionMs);
 export const signInLook = interval(signInLookMs);
 export const breakerTime = interval(breakerMs);
+export const firstLook = interval(firstLookMs);
+export const lookPause = interval(lookPauseMs);
+export const againTime = interval(againMs);
+export const cancelAgain = interval(cancelAgainMs);
+export const nameTask = interval(nameTaskMs);
 
 /**
  * First statement of every writing rule. All writes of a conversation are serial behind this lock, and the snapshot of
@@ -27,9 +43,9 @@ export const lock = (conversation: SQL): SQL => sql`select id from conversation 
 /** Whether `message` row `m` belongs to the intention now. */
 export const belongs = (m: SQL, intention: SQL): SQL => sql`coalesce(${m}.moved_to, ${m}.intention_id) = ${intention}`;
 
-/** Another open call of the agent has this task: an agent that says so again confuses them, and is not followed. */
+/** Another call of the agent has this task, open, asking, or planned as an answer: an agent that says so again confuses them, and is not followed. */
 export const taken = (call: SQL, taskId: string | null): SQL => sql`exists (select 1 from call o where o.agent_id = ${call}.agent_id
-  and o.task_id = ${taskId} and o.id <> ${call}.id and o.state in ('sending', 'working', 'input_required', 'auth_required'))`;
+  and o.task_id = ${taskId} and o.id <> ${call}.id and o.state in (${open}, ${question}))`;
 
 /** An intention of the conversation, not accepted as parallel, is at work or waits for its turn; `but` is left out. */
 export const busy = (conversation: SQL, but: SQL): SQL => sql`exists (select 1 from intention b where b.conversation_id = ${conversation}

@@ -7,7 +7,21 @@ import { breakerFailures, maxTransmissions } from '../intention/limits.ts';
 import type { Observed, RunnerName } from '../intention/rules.ts';
 import type { Database } from './database.ts';
 import { insertRows } from './decide.ts';
-import { belongs, breakerTime, busy, lease, lock, open, promote, question, questionTime, signInLook, taken } from './fragments.ts';
+import {
+  againTime,
+  belongs,
+  breakerTime,
+  busy,
+  firstLook,
+  lease,
+  lock,
+  open,
+  promote,
+  question,
+  questionTime,
+  signInLook,
+  taken,
+} from './fragments.ts';
 import { type MessageRow, messageFrom } from './rows.ts';
 import { promotedNow } from './stop.ts';
 
@@ -90,7 +104,7 @@ export async function bind(db: Database, call: Call, taskId: string, contextId: 
     sql`update call q set task_id = ${taskId}, context_id = coalesce(${contextId}, q.context_id), updated_at = now(),
         state = case when q.state = 'sending' then 'working' else q.state end,
         lease_by = case when ${keeps} then q.lease_by end, lease_until = case when ${keeps} then q.lease_until end,
-        wake_at = case when q.state = 'canceled' then now() when ${keeps} then q.wake_at else least(q.wake_at, now() + interval '2 seconds') end
+        wake_at = case when q.state = 'canceled' then now() when ${keeps} then q.wake_at else least(q.wake_at, now() + ${firstLook}) end
       where q.id = ${call.id}::uuid and not ${taken(sql`q`, taskId)}
         and (q.state in ('sending', 'working') or (q.task_id is null and (q.state = 'unknown' or (q.state = 'canceled' and q.cancel = 'wanted'))))`,
     sql`select q.state from call q where q.id = ${call.id}::uuid and q.task_id = ${taskId}`,
@@ -104,7 +118,7 @@ export async function bind(db: Database, call: Call, taskId: string, contextId: 
  */
 export async function again(db: Database, call: Call): Promise<boolean> {
   const rows = await db.one(sql`with back as (
-      update call q set state = 'planned', wake_at = now() + interval '1 second', lease_by = null, lease_until = null, updated_at = now()
+      update call q set state = 'planned', wake_at = now() + ${againTime}, lease_by = null, lease_until = null, updated_at = now()
       where q.id = ${call.id}::uuid and q.attempts = ${call.attempts} and q.attempts < ${maxTransmissions} and q.state = 'sending' returning q.id),
     attempt as (update call_attempt a set ended_at = now(), outcome = 'unknown' from back where a.call_id = back.id and a.attempt = ${call.attempts})
     select id from back union select q.id from call q where q.id = ${call.id}::uuid and q.attempts = ${call.attempts} and q.state = 'planned'`);

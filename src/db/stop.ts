@@ -5,7 +5,7 @@ import type { IntentionStatus } from '../intention/intention.ts';
 import type { ConversationId, IntentionId, OwnerId } from '../intention/message.ts';
 import type { RunnerName, Stopped } from '../intention/rules.ts';
 import type { Database } from './database.ts';
-import { lock, open, promote, question, terminal } from './fragments.ts';
+import { lock, nameTask, open, promote, question, terminal } from './fragments.ts';
 import { type MessageRow, messageFrom } from './rows.ts';
 
 /**
@@ -16,14 +16,15 @@ import { type MessageRow, messageFrom } from './rows.ts';
 export function stopping(selection: SQL, type: 'canceled' | 'expired', conversation: SQL, leaving: SQL): SQL {
   return sql`with gone as (${selection}),
     calls as (update call q set state = 'canceled', cancel = case when q.attempts = 0 then null else 'wanted' end,
-        wake_at = case when q.task_id is not null then now() when q.attempts > 0 then now() + interval '2 seconds' end, lease_by = null, lease_until = null, updated_at = now()
+        wake_at = case when q.task_id is not null then now() when q.attempts > 0 then now() + ${nameTask} end, lease_by = null, lease_until = null, updated_at = now()
       from gone where q.intention_id = gone.id and q.state in (${open}, ${question}) returning q.id),
     ended as (update intention i set status = ${type}, fence = i.fence + 1, wake_at = null, lease_by = null, lease_until = null, updated_at = now()
       from gone where i.id = gone.id returning i.id),
     numbered as (select id, row_number() over (order by id) as n from ended),
     seq as (update conversation c set next_seq = c.next_seq + (select count(*) from numbered), updated_at = now()
       where c.id = ${conversation} and exists (select 1 from numbered) returning c.next_seq - (select count(*) from numbered) as first),
-    promoted as (${promote(conversation, leaving)})
+    -- Where nothing ends, nobody leaves.
+    promoted as (${promote(sql`(select conversation_id from gone limit 1)`, leaving)})
     insert into message (conversation_id, seq, id, intention_id, role, type, content)
     select ${conversation}, seq.first + n - 1, gen_random_uuid(), numbered.id, 'assistant', ${type}, '' from numbered, seq`;
 }
@@ -56,7 +57,7 @@ async function end(db: Database, id: IntentionId, type: 'canceled' | 'expired', 
       sql`${id}::uuid`,
     ),
     sql`select (select to_jsonb(m) from message m where m.intention_id = i.id and m.role = 'assistant') as message, i.status,
-      ${stoppedNow(conversation)} as stop, ${promotedNow(conversation, sql`i.id`)} as wake
+      ${stoppedNow(conversation)} as stop, ${promotedNow(conversation, sql`${id}::uuid`)} as wake
       from intention i where i.id = ${id}::uuid and ${where}`,
   ]);
   return {

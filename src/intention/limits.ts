@@ -19,13 +19,20 @@ export const pushCallMs = 7 * 24 * hour;
 
 /** The task id is written when the first event is this old and the call still open: short calls pay nothing for it. */
 export const bindAfterMs = 1 * second;
+/** Streams are read and sends waited for at most this long; above it the transport itself gives up. */
+export const replyMs = 13 * minute;
 /** A stream is left after this when the agent can push and the task is known. */
 export const leaveStreamAfterMs = 60 * second;
 /** A stream is read no longer than this in one alarm, which the platform ends at 15 minutes. */
 export const readStreamMs = 12 * minute;
 export const alarmMs = 14 * minute;
-/** One GetTask or CancelTask. */
+/** One GetTask or CancelTask, and the request of each. */
 export const lookMs = 20 * second;
+export const lookRequestMs = 30 * second;
+/** A task is polled after this, then twice as late each time (with a fifth of chance) up to the longest; at most once in `lookPauseMs`. */
+export const firstLookMs = 2 * second;
+export const longestLookMs = minute;
+export const lookPauseMs = 1 * second;
 /** A task that waits for a sign-in is looked up after this, and then as one at work. */
 export const signInLookMs = 30 * second;
 /** An equal snapshot of a resumed task counts as news when the send is this old. */
@@ -40,18 +47,49 @@ export const breakerFailures = 5;
 export const breakerMs = 60 * second;
 /** How often a task whose stream was cut is read on; after that it is only looked up. */
 export const maxResubscriptions = 5;
-/** Transmissions of one message, to agents that are known to recognise it. */
+/** Transmissions of one message, to agents that are known to recognise it, and the pause before the next. */
 export const maxTransmissions = 3;
-/** How often a task is canceled, then left. */
+export const againMs = 1 * second;
+/** How often a task is canceled, then left; the pause before the second try, twice as long each time. */
 export const maxCancels = 5;
-/** Before a step that failed for want of the model is tried again: full jitter under a bound that doubles. */
+export const cancelAgainMs = 5 * second;
+/** Whoever reads the reply of a call that is stopped has this long to name its task, before the task is looked for. */
+export const nameTaskMs = 2 * second;
+/** A request to the model: its first byte, the longest silence, all of it. */
+export const modelFirstByteMs = 30 * second;
+export const modelIdleMs = 15 * second;
+export const modelTotalMs = 5 * minute;
+/** Requests of one claim, and their bytes. A claim that brought nothing counts as a failure. */
+export const maxModelAttempts = 3;
+export const maxModelBytes = 8 * 1024 * 1024;
+/** Before the next request, and before the next claim: full jitter under a bound that doubles. */
 export const modelRetryBaseMs = 500;
 export const modelRetryCapMs = 8 * second;
-/** The longest wait that a model's `Retry-After` may ask for. */
+/** The longest wait that a model's `Retry-After` may ask for; one that asks for more counts as down. */
 export const maxRetryAfterMs = 20 * second;
+
+/** One request to the database: statements take milliseconds, waking a sleeping compute takes seconds. */
+export const databaseMs = 10 * second;
+/** Before each further try, with chance; what a deadlock rolled back goes again at once. */
+export const databaseRetryMs = [0, 100, 400] as const;
+/** A reply that was read is held while the database is away: pauses from one second on, doubling, up to this. */
+export const longestHoldMs = 16 * second;
+
+/** Reading an agent's card: one address; how long it is fresh at least, if it says nothing, and at most; after an error. */
+export const readCardMs = 5 * second;
+export const minFreshMs = 30 * second;
+export const usualFreshMs = 5 * minute;
+export const maxFreshMs = hour;
+export const rereadMs = 15 * second;
+
+/** Work that is due for longer than this was forgotten by its alarm; the sweep wakes so much of it at once. */
+export const sweepGraceMs = 30 * second;
+export const maxSwept = 200;
 
 /** Claims of one step without a decision; then the intention fails in plain words. */
 export const maxFailures = 3;
 /** Defaults of the settings. */
 export const maxSteps = 8;
 export const maxCalls = 8;
+/** Of the model, in and out, over all steps of an intention. */
+export const maxTokens = 200_000;

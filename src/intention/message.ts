@@ -78,6 +78,8 @@ export interface Parts {
   readonly from?: IntentionId;
   /** On a user row: what the caller said it answers; null is "something new". Absent: the caller did not say. */
   readonly answer_to?: string | null;
+  /** On a user row: what is decided of the question that it answers; no model is asked. */
+  readonly resolve?: 'retry';
   /** On a user row: the agents that the caller allows. */
   readonly agents?: readonly AgentName[];
   /** On a question: the JSON schema of the answer that the agent asks for. */

@@ -113,14 +113,16 @@ function calls(
       agentId: agent.id,
       agent: agent.name,
       messageId: messageIdOf(context.intentionId, context.step + 1, ord),
-      taskId: question?.taskId ?? null,
+      // Asked again for want of an outcome: on the task that it was to go on with, if any; one that was found since is not disturbed.
+      taskId: question && (question.state !== 'unknown' || question.answers !== null) ? question.taskId : null,
       contextId: question ? question.contextId : (free?.contextId ?? null),
       referenceTaskIds: !question && free?.taskId ? [free.taskId] : [],
       answers: question?.id ?? null,
       staleFingerprint: question?.fingerprint ?? null,
-      allowedMs: agent.card.pushNotifications && means.push ? pushCallMs : callMs,
+      allowedMs: agent.allowedMs ?? (agent.card.pushNotifications && means.push ? pushCallMs : callMs),
     };
-    const items = enclosed(context.messages, agent);
+    // What an agent may never have got goes with the question again.
+    const items = [...(question?.state === 'unknown' ? question.parts : []), ...enclosed(context.messages, agent)];
     const row: NewMessage = {
       id: messageId(means.nextId()),
       step: context.step + 1,

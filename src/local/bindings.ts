@@ -5,7 +5,7 @@ import type { Settings } from '../settings.ts';
 import { readSettings } from '../settings.ts';
 
 /** Anybody on this machine can read the arguments of a process; these travel in a file. */
-export const secretNames = ['DATABASE_URL', 'OPENAI_API_KEY', 'A2A_AGENTS', 'PUSH_SECRET', 'API_KEYS'] as const;
+export const secretNames = ['DATABASE_URL', 'OPENAI_API_KEY', 'A2A_AGENTS', 'PUSH_SECRET', 'PUSH_SECRET_PREVIOUS', 'API_KEYS'] as const;
 export const plainNames = [
   'NEON_FETCH_ENDPOINT',
   'OPENAI_BASE_URL',
@@ -18,6 +18,7 @@ export const plainNames = [
   'RUNNER_LOCATION',
   'MAX_STEPS',
   'MAX_CALLS',
+  'MAX_TOKENS',
 ] as const;
 /** For the runner itself. */
 const runnerNames = ['LOCAL_DATABASE_URL', 'PORT'] as const;

@@ -14,8 +14,10 @@ const textOnly = { getTypeParser: () => (text: string) => text };
 export function postgresBackend(url: string): Backend {
   const config = { connectionString: url, connectionTimeoutMillis: connectTimeoutMs };
   const pool = new pg.Pool({ ...config, max: maxConnections });
-  // An idle connection that the server closes is replaced by the pool; without a listener it would end the process.
+  // A connection that the server closes is replaced by the pool, and whoever uses it is told by the statement under way;
+  // without a listener it would end the process, be it idle or in use.
   pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
 
   /** A connection of its own: the pool may be full of sessions that wait for the very lock held by this one. */
   async function cancel(waiting: pg.PoolClient): Promise<void> {

@@ -122,6 +122,17 @@ function showText(delta) {
   known.text.textContent = delta.call_id === null ? known.shown : `${delta.agent}: ${known.shown}`;
 }
 
+/** Beside the agent: whether it could be stopped, or what another look brought. */
+function showCallState({ call_id, agent, state: now, cancel }) {
+  const block = state.texts.get(call_id)?.block;
+  const outcome =
+    cancel === null ? (now === 'unknown' ? words.unknown : '') : `${agent} ${cancel === 'wanted' ? words.wanted : words.stopped[cancel]}`;
+  if (!block || !outcome) return;
+  const line = block.querySelector('.outcome') ?? element('p', 'quiet outcome');
+  line.textContent = outcome;
+  block.append(line);
+}
+
 /** The newest question that waits for the user, if any. */
 const openQuestion = () =>
   [...state.questions.values()].filter((row) => parked.includes(state.statuses.get(row.intention_id))).sort((a, b) => b.seq - a.seq)[0];
@@ -131,6 +142,8 @@ function refresh() {
   if (question?.id !== state.asked) state.mode = 'answer';
   state.asked = question?.id;
   at('question').hidden = !question;
+  // Nobody knows whether the call happened: the planner asks, and these three need no model.
+  at('doubt').hidden = question?.agent !== 'plan';
   at('asker').textContent = question ? `${question.agent} ${words.asks}` : '';
   at('asked').textContent = question?.content ?? '';
   at('answer').setAttribute('aria-pressed', String(state.mode === 'answer'));
@@ -147,7 +160,8 @@ function onEvent(kind, data) {
   else if (kind === 'status') {
     state.statuses.set(data.intention_id, data.status);
     refresh();
-  } else if (kind === 'conversation') document.title = data.title || 'chat-a2a';
+  } else if (kind === 'call') showCallState(data);
+  else if (kind === 'conversation') document.title = data.title || 'chat-a2a';
 }
 
 /** A 401 asks for the key, once it is given everything goes on; other problems are said. */
@@ -213,6 +227,13 @@ async function stop() {
   await Promise.all(running.map(([intention]) => post(url(intention), {}))).catch(onProblem);
 }
 
+const resolve = (action) => async () => {
+  const call = openQuestion()?.call_id;
+  if (!call) return;
+  say('');
+  await post(`/v1/conversations/${encodeURIComponent(state.id)}/calls/${encodeURIComponent(call)}/resolve`, { action }).catch(onProblem);
+};
+
 const choose = (mode) => () => {
   state.mode = mode;
   refresh();
@@ -220,12 +241,13 @@ const choose = (mode) => () => {
 };
 
 document.documentElement.lang = chinese ? 'zh' : 'en';
-for (const id of ['fresh', 'send', 'stop', 'answer', 'other']) at(id).textContent = words[id];
+for (const id of ['fresh', 'send', 'stop', 'answer', 'other', 'check', 'retry', 'leave']) at(id).textContent = words[id];
 at('banner').textContent = words.standIn;
 document.querySelector('label[for=secret]').textContent = words.key;
 document.querySelector('#key button').textContent = words.use;
 at('answer').onclick = choose('answer');
 at('other').onclick = choose('other');
+for (const action of ['check', 'retry', 'leave']) at(action).onclick = resolve(action);
 at('stop').onclick = stop;
 at('fresh').onclick = () => {
   location.hash = '';

@@ -23,6 +23,17 @@ const en = {
   canceled: 'Stopped.',
   expired: 'Nobody answered in time.',
   failed: 'failed',
+  check: 'Check again',
+  retry: 'Try again',
+  leave: 'Leave it',
+  unknown: 'Looked again: still nothing known.',
+  wanted: 'is being stopped …',
+  stopped: {
+    canceled: 'stopped',
+    finished: 'was done before it could be stopped',
+    gone: 'knew nothing to stop',
+    unsettled: 'may still be at work',
+  },
 };
 
 /** @type {typeof en} */
@@ -49,6 +60,12 @@ const zh = {
   canceled: '已停止。',
   expired: '超时未回答。',
   failed: '失败',
+  check: '再查一次',
+  retry: '再试一次',
+  leave: '算了',
+  unknown: '又查了一次，仍无法得知。',
+  wanted: '正在停止…',
+  stopped: { canceled: '已停止', finished: '停止前已完成', gone: '没有可停止的任务', unsettled: '可能仍在运行' },
 };
 
 export const chinese = navigator.language.toLowerCase().startsWith('zh');

@@ -10,6 +10,16 @@ import {
   ToolChoiceViolationError,
 } from 'ai';
 import { Fault } from '../fault.ts';
+import {
+  maxModelAttempts,
+  maxModelBytes,
+  maxRetryAfterMs,
+  modelFirstByteMs,
+  modelIdleMs,
+  modelRetryBaseMs,
+  modelRetryCapMs,
+  modelTotalMs,
+} from '../intention/limits.ts';
 import type { Json, Usage } from '../intention/message.ts';
 import type { Settings } from '../settings.ts';
 import type { Planner } from '../world.ts';
@@ -32,15 +42,14 @@ export interface PlannerLimits extends Watch {
 }
 
 const defaults: PlannerLimits = {
-  firstByteMs: 30_000,
-  idleMs: 15_000,
-  totalMs: 300_000,
-  // Far above any report; a runaway stream ends here.
-  maxBytes: 8 * 1024 * 1024,
-  maxAttempts: 3,
-  backoffBaseMs: 500,
-  backoffCapMs: 8_000,
-  maxRetryAfterSeconds: 20,
+  firstByteMs: modelFirstByteMs,
+  idleMs: modelIdleMs,
+  totalMs: modelTotalMs,
+  maxBytes: maxModelBytes,
+  maxAttempts: maxModelAttempts,
+  backoffBaseMs: modelRetryBaseMs,
+  backoffCapMs: modelRetryCapMs,
+  maxRetryAfterSeconds: maxRetryAfterMs / 1_000,
 };
 
 /** Some servers know no `tool_choice`; then what it says is said by what else is sent. */

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { agentName, type CallId, type Json } from '../intention/message.ts';
 import type { Plan, PlannedCall, RawDecision, RawToolCall, Turn } from './plan.ts';
-import { type Offer, reassignTool } from './prompt.ts';
+import { downWords, type Offer, reassignTool } from './prompt.ts';
 import { capBytes, capUnits, storable } from './text.ts';
 import { callTool } from './transcript.ts';
 
@@ -55,10 +55,19 @@ export function parse(raw: RawDecision, offer: Offer): Parsed {
 
 function read(raw: RawToolCall, offer: Offer): ToolReading {
   if (offer.agents.length === 0 && offer.reassign.size === 0) return { kind: 'wrong', why: 'No tool can be called now. Write the report.' };
+  const down = raw.name === callTool ? whyDown(raw, offer) : null;
+  if (down !== null) return { kind: 'wrong', why: down };
   if (raw.invalid !== undefined) return { kind: 'wrong', why: capUnits(storable(raw.invalid), maxReasonUnits) };
   if (raw.name === callTool && offer.agents.length > 0) return readCall(raw, offer);
   if (raw.name === reassignTool && offer.reassign.size > 0) return readReassign(raw, offer);
   return { kind: 'wrong', why: `There is no tool ${JSON.stringify(capUnits(storable(raw.name), 80))} now.` };
+}
+
+/** Better words than those of whoever checks names against the list. */
+function whyDown({ input }: RawToolCall, { down }: Offer): string | null {
+  const named = z.object({ agent: z.string() }).safeParse(argumentsOf(input)).data?.agent;
+  const until = named === undefined ? undefined : down.get(agentName(named));
+  return until === undefined ? null : `${named} ${downWords(until)}`;
 }
 
 const nonEmpty = z.string().transform((text) => storable(text).trim());

@@ -1,12 +1,13 @@
 // One decision as a prompt: rules, agents as data, the transcript, and what the model may do now. Pure.
 
+import type { Agent } from '../agent/card.ts';
 import type { AgentName, CallId, Json, Message } from '../intention/message.ts';
 import type { OpenQuestion, StepContext } from '../step/context.ts';
 import { chooseAgents, describeAgents } from './choose-agents.ts';
 import type { Prompt, ToolOffer, Turn } from './plan.ts';
 import { type NamedQuestions, nameQuestions, questionLines } from './questions.ts';
 import { instructions } from './rules.ts';
-import { callTool, placedRows, transcript } from './transcript.ts';
+import { callTool, freshMessage, placedRows, transcript } from './transcript.ts';
 
 export const reassignTool = 'reassign';
 
@@ -16,6 +17,8 @@ export interface RenderOptions {
   readonly planInstructions: string;
   readonly maxSteps: number;
   readonly maxCalls: number;
+  /** Of the model, in and out, over all steps of this intention. */
+  readonly maxTokens: number;
   /** The report is wanted although limits allow more: no valid decision could be had. */
   readonly forced: boolean;
 }
@@ -24,6 +27,8 @@ export interface RenderOptions {
 export interface Offer {
   /** Whom it may call; empty when it must report. */
   readonly agents: readonly AgentName[];
+  /** Of the agents that are listed and cannot be called now, until when: a time of day with its zone. */
+  readonly down: ReadonlyMap<AgentName, string>;
   /** How many calls it may still make. */
   readonly calls: number;
   /** The open questions of this intention, by alias. */
@@ -40,25 +45,33 @@ export function render(context: StepContext, options: RenderOptions): { readonly
   const named = nameQuestions(context);
   const rows = placedRows(context);
   const agents = offeredAgents(context, rows);
-  const limit = limitOf(context, options, agents.length);
+  const names = agents.map((agent) => agent.name);
+  const down = downAgents(context, agents, named);
+  const callable = names.filter((name) => !down.has(name));
+  const limit = limitOf(context, options, names, callable);
   const fresh = freshMessage(rows);
   const undirected = fresh !== undefined && fresh.parts.answer_to === undefined && fresh.movedTo === null;
   const reassign = undirected && limit === null ? targets(named) : new Map<string, CallId | 'new'>();
   const answered = typeof fresh?.parts.answer_to === 'string' ? aliasOf(fresh.parts.answer_to, named) : null;
-  const notes = [...(fresh ? questionLines(named, answered, reassign.size > 0) : []), ...(limit === null ? [] : [limit])];
-  const names = agents.map((agent) => agent.name);
+  const notes = [
+    ...(fresh ? questionLines(named, answered, reassign.size > 0) : []),
+    ...[...down].map(([name, until]) => `${name} ${downWords(until)}`),
+    ...(limit === null ? [] : [limit]),
+  ];
   return {
     prompt: {
       instructions: instructions(options.planInstructions, options.today),
       turns: noted([...agentsTurn(agents), ...transcript(context, named.aliases)], notes),
       tools: [
-        ...(names.length > 0 ? [callOffer(names, [...named.own.keys()])] : []),
+        // Of agents that are all down too: what may not be called stays visible.
+        ...(names.length > 0 ? [callOffer(callable.length > 0 ? callable : names, [...named.own.keys()])] : []),
         ...(reassign.size > 0 ? [reassignOffer([...reassign.keys()])] : []),
       ],
       forced: limit !== null,
     },
     offer: {
-      agents: limit === null ? names : [],
+      agents: limit === null ? callable : [],
+      down,
       calls: limit === null ? options.maxCalls - context.calls.length : 0,
       questions: named.own,
       reassign,
@@ -75,21 +88,44 @@ function offeredAgents({ agents, history }: StepContext, rows: readonly Message[
   return chooseAgents(allowed ? agents.filter((agent) => allowed.includes(agent.name)) : agents, about, asked);
 }
 
+/** Those whose breaker is open, with its end; one whose question is open here may still be given the answer. */
+function downAgents(context: StepContext, agents: readonly Agent[], named: NamedQuestions): ReadonlyMap<AgentName, string> {
+  const asking = new Set([...named.own.values()].map((question) => question.agent));
+  return new Map(
+    agents.flatMap(({ name, downUntilMs }) =>
+      downUntilMs !== null && downUntilMs > context.nowMs && !asking.has(name) ? [[name, timeOfDay(downUntilMs)] as const] : [],
+    ),
+  );
+}
+
+/** What is said of an agent whose breaker is open, behind its name. */
+export const downWords = (until: string): string => `is down until ${until} and cannot be called before then.`;
+
+function timeOfDay(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(11, 19)} UTC`;
+}
+
 /** Why the report is wanted now, in words for the model; null when it may still call. */
-function limitOf(context: StepContext, options: RenderOptions, agents: number): string | null {
+function limitOf(
+  context: StepContext,
+  options: RenderOptions,
+  listed: readonly AgentName[],
+  callable: readonly AgentName[],
+): string | null {
   const report = 'Report now with what is known, and say what is missing.';
-  if (agents === 0)
+  if (listed.length === 0)
     return `No agent can be called now${context.agents.length > 0 ? ', since the user allows none that is there' : ''}. ${report}`;
+  if (callable.length === 0) return `No agent can be called now, since all are down. ${report}`;
   if (context.step >= options.maxSteps - 1) return `The limit of ${options.maxSteps} steps is reached. ${report}`;
   if (context.calls.length >= options.maxCalls) return `The limit of ${options.maxCalls} calls is reached. ${report}`;
+  if (tokensUsed(context) >= options.maxTokens) return `The limit of ${options.maxTokens} tokens is reached. ${report}`;
   if (context.nowMs >= context.deadlineMs) return `The time for this question is used up. ${report}`;
   return options.forced ? `No more calls can be made. ${report}` : null;
 }
 
-/** The newest user message, if nothing has been decided on it. */
-function freshMessage(rows: readonly Message[]): Message | undefined {
-  const last = rows.findLast((row) => row.role === 'user' || row.type === 'query');
-  return last?.role === 'user' ? last : undefined;
+/** As far as the model's server reported them. */
+function tokensUsed({ messages }: StepContext): number {
+  return messages.reduce((sum, { usage }) => sum + (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0), 0);
 }
 
 /** Something new only makes sense where something was asked. */

@@ -39,6 +39,12 @@ export function placedRows({ intentionId, messages }: StepContext): readonly Mes
   });
 }
 
+/** The newest user message of placed rows, if nothing has been decided on it. */
+export function freshMessage(rows: readonly Message[]): Message | undefined {
+  const last = rows.findLast((row) => row.role === 'user' || row.type === 'query');
+  return last?.role === 'user' ? last : undefined;
+}
+
 /**
  * History and this intention as turns. What one decision saw is a prefix of what the next sees: within a span results
  * come first, in the order of the calls, then what is said; what comes of a call after a decision has seen it open or

@@ -5,7 +5,18 @@ import type { AgentEvent, AgentReply, RawPart } from '../agent/reply.ts';
 import { asFault, type Fault } from '../fault.ts';
 import type { Call } from '../intention/call.ts';
 import { conclude, type Heard, isStale } from '../intention/conclude.ts';
-import { armAheadMs, bindAfterMs, leaveStreamAfterMs, lookMs, maxTransmissions, readStreamMs, signInLookMs } from '../intention/limits.ts';
+import {
+  againMs,
+  armAheadMs,
+  bindAfterMs,
+  firstLookMs,
+  leaveStreamAfterMs,
+  longestHoldMs,
+  lookMs,
+  maxTransmissions,
+  readStreamMs,
+  signInLookMs,
+} from '../intention/limits.ts';
 import { messageId } from '../intention/message.ts';
 import type { Observed, RunnerName } from '../intention/rules.ts';
 import { messageEvent } from '../stream/event.ts';
@@ -155,8 +166,6 @@ export async function findOut(world: World, call: Call, agent: Agent, by: Runner
   return null;
 }
 
-const againMs = 1_000;
-
 /** The task is known: its own Runner looks it up from here on. Armed first, so that a crash in between is found. */
 async function giveAway(world: World, by: RunnerName, call: Call, task: Task): Promise<Observed | null> {
   await world.runner.arm(`call:${call.id}`, firstLookMs);
@@ -164,8 +173,6 @@ async function giveAway(world: World, by: RunnerName, call: Call, task: Task): P
   // The call is over, and this changes nothing; or the agent named a task of another call, and this one cannot be found.
   return close(world, by, call, { kind: 'unknown', error: 'the task is that of another call' });
 }
-
-const firstLookMs = 2_000;
 
 /** A reply with its bytes in the file table. */
 export async function keep(world: World, call: Call, reply: AgentReply): Promise<Heard> {
@@ -192,13 +199,13 @@ export async function close(world: World, by: RunnerName, call: Call, heard: Hea
   return observed;
 }
 
-/** A reply that was read cannot be asked for again everywhere: it is held while the database is away, half a minute at most. */
+/** A reply that was read cannot be asked for again everywhere: it is held while the database is away for a while. */
 async function patiently<T>(write: () => Promise<T>): Promise<T> {
   for (let waitMs = 1_000; ; waitMs *= 2) {
     try {
       return await write();
     } catch (thrown) {
-      if (asFault(thrown).code !== 'database_down' || waitMs > 16_000) throw thrown;
+      if (asFault(thrown).code !== 'database_down' || waitMs > longestHoldMs) throw thrown;
       await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   }

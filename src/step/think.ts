@@ -7,6 +7,7 @@ import { promptHash } from '../plan/hash.ts';
 import { parse } from '../plan/parse.ts';
 import type { Prompt, RawDecision } from '../plan/plan.ts';
 import { render } from '../plan/prompt.ts';
+import { toldPlan } from '../plan/told.ts';
 import type { World } from '../world.ts';
 import type { StepContext } from './context.ts';
 
@@ -14,16 +15,19 @@ import type { StepContext } from './context.ts';
 const tries = 3;
 
 /**
- * Renders, asks, parses. What can't be used gets the validator's words once, then the report is forced. Each try has
+ * Renders, asks, parses; no model is asked for what the user decided. What can't be used gets the validator's words once, then the report is forced. Each try has
  * an attempt of its own, above all of earlier claims: its text replaces what was shown before.
  * Throws Fault `model_down`, `model_refused`, `aborted`.
  */
 export async function think(world: World, context: StepContext, signal: AbortSignal): Promise<Input> {
+  const told = toldPlan(context);
+  if (told) return { kind: 'plan', plan: told, usage: { model: 'none' }, decision: unasked };
   const options = {
     today: new Date(context.nowMs).toISOString().slice(0, 10),
     planInstructions: world.settings.planInstructions,
     maxSteps: world.settings.maxSteps,
     maxCalls: world.settings.maxCalls,
+    maxTokens: world.settings.maxTokens,
   };
   let { prompt, offer } = render(context, { ...options, forced: false });
   for (let attempt = 0; attempt < tries; attempt++) {
@@ -62,6 +66,9 @@ async function ask(world: World, context: StepContext, prompt: Prompt, attempt: 
     relay.end();
   }
 }
+
+/** Of a decision that no model made. */
+const unasked: Decision = { note: '', tool_call_ids: [], raw: null, prompt_hash: '' };
 
 async function audit(prompt: Prompt, raw: RawDecision, note: string): Promise<Decision> {
   const calls = raw.toolCalls.map((call): Json => ({ id: call.id, name: call.name, input: JSON.stringify(call.input) ?? null }));

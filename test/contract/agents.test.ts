@@ -30,7 +30,7 @@ async function keep(site: Promise<Site>): Promise<Site> {
 }
 
 function agentsOf(agentSources: readonly AgentSource[] = [], publicUrl: string | null = null): Agents {
-  return createAgents({ agentSources, publicUrl, pushSecret: pushKey }, null);
+  return createAgents({ agentSources, publicUrl, pushSecrets: [pushKey] }, null);
 }
 
 /** A peer of the SDK, known by the card that we read from it. */
@@ -242,8 +242,8 @@ describe.each(ways)('an agent that speaks $binding $version, streaming $streamin
     while (heard.length === 0) await turnOfTheLoop();
     expect(receiver.requests[0]?.path).toBe(`/a2a/push/${call.id}`);
     for (const { headers, body } of heard) {
-      expect(await verifyPush(pushKey, call.id, headers)).toBe(true);
-      expect(await verifyPush(pushKey, 'another-call', headers)).toBe(false);
+      expect(await verifyPush([pushKey], call.id, headers)).toBe(true);
+      expect(await verifyPush([pushKey], 'another-call', headers)).toBe(false);
       expect(readPush(body)).toEqual({ taskId: done.taskId });
     }
   });
@@ -420,7 +420,7 @@ describe('a peer that misbehaves', () => {
 
   it('is not there, as whoever knocks first finds out', async () => {
     const { agent, site } = await rogue((_, response) => json(response, {}));
-    const agents = createAgents({ agentSources: [], publicUrl: null, pushSecret: pushKey }, async () => false);
+    const agents = createAgents({ agentSources: [], publicUrl: null, pushSecrets: [pushKey] }, async () => false);
     const fault = await faultOf(gather(agents.send(agent, callFor('x'), [], never)));
     expect([fault.code, fault.notes]).toMatchObject(['agent_down', { sent: false }]);
     expect(site.requests).toEqual([]);

@@ -82,7 +82,14 @@ describe("as the planner's model", () => {
   /** The planner's own prompt, adapter and parser around the stand-in. */
   async function plan(given: Partial<StepContext>) {
     const context = stepContext({ agents: [weather, people], ...given });
-    const { prompt, offer } = render(context, { today: '2026-11-21', planInstructions: '', maxSteps: 8, maxCalls: 8, forced: false });
+    const { prompt, offer } = render(context, {
+      today: '2026-11-21',
+      planInstructions: '',
+      maxSteps: 8,
+      maxCalls: 8,
+      maxTokens: 200_000,
+      forced: false,
+    });
     const planner = createPlanner({ baseUrl: `${served.url}/v1`, apiKey: 'any', name: 'stand-in', standIn: true });
     const raw = await planner.decide(prompt, () => {}, new AbortController().signal);
     const parsed = parse(raw, offer);

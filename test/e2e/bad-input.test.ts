@@ -206,14 +206,23 @@ describe('an id', () => {
     ['POST', '/v1/conversations/:id/intentions/X/cancel'],
     ['GET', `/v1/conversations/X/intentions/${unknown}`],
     ['POST', `/v1/conversations/X/intentions/${unknown}/cancel`],
+    ['POST', '/v1/conversations/:id/calls/X/resolve'],
+    ['POST', `/v1/conversations/X/calls/${unknown}/resolve`],
+    ['POST', '/v1/agents/X/probe'],
     ['GET', '/v1/files/X'],
+  ] as const;
+  const bodies = [
+    ['/messages', '{"content":"thanks"}'],
+    ['/resolve', '{"action":"leave"}'],
+    ['/probe', '{"text":"thanks"}'],
   ] as const;
   const ids = [unknown, 'x', "' or 1=1 --", '%00', '%2e%2e', '{}', '１２３', 'a'.repeat(3000), unknown.replace('-', '')];
 
   it.each(paths)('that is unknown or none is not found by %s %s', async (method, path) => {
     for (const id of ids) {
       const target = at(path).replace('X', id.startsWith('%') ? id : encodeURIComponent(id));
-      const init = method === 'POST' && path.endsWith('messages') ? post('{"content":"thanks"}') : { method };
+      const body = bodies.find(([end]) => path.endsWith(end))?.[1];
+      const init = method === 'POST' && body !== undefined ? post(body) : { method };
       expect(await problem(target, init), id).toMatchObject({ status: 404, code: 'not_found' });
     }
   });
@@ -228,6 +237,8 @@ describe('a method', () => {
     '/v1/conversations/:id/events': ['GET'],
     '/v1/conversations/:id/intentions/:intention': ['GET'],
     '/v1/conversations/:id/intentions/:intention/cancel': ['POST'],
+    [`/v1/conversations/:id/calls/${unknown}/resolve`]: ['POST'],
+    '/v1/agents/weather/probe': ['POST'],
     '/v1/files/:id': ['GET'],
     '/v1/agents': ['GET'],
     [`/a2a/push/${unknown}`]: ['POST'],

@@ -22,8 +22,8 @@ export interface Site {
 
 export type Answering = (request: Request, response: ServerResponse) => Promise<void> | void;
 
-/** Serves until closed; every request is noted, with its whole body. */
-export async function serve(answer: Answering): Promise<Site> {
+/** Serves until closed; every request is noted, with its whole body. Port 0 picks a free one. */
+export async function serve(answer: Answering, port = 0): Promise<Site> {
   const requests: Site['requests'][number][] = [];
   const server = createServer((incoming, response) => {
     const answered = read(incoming).then(async (body) => {
@@ -35,7 +35,7 @@ export async function serve(answer: Answering): Promise<Site> {
     });
     answered.catch(() => response.destroy());
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  await new Promise<void>((listening) => server.listen(port, '127.0.0.1', listening));
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the server has no port');
   return {
@@ -66,12 +66,16 @@ export interface PeerOptions {
   readonly streaming: boolean;
   readonly push?: boolean;
   readonly executor: AgentExecutor;
+  /** 0, or not said: any free one. */
+  readonly port?: number;
+  /** Hears each JSON-RPC body before anything is done with it. */
+  readonly hears?: (body: string) => void;
 }
 
 /** The SDK's server; its card is at `<origin>/agent/.well-known/agent-card.json`, in the shape of its version. */
 export async function servePeer(options: PeerOptions): Promise<Site> {
   let answer: Answering = (_, response) => json(response, {}, 503);
-  const site = await serve((request, response) => answer(request, response));
+  const site = await serve((request, response) => answer(request, response), options.port);
   const url = `${site.origin}/agent`;
   const capabilities = { streaming: options.streaming, pushNotifications: options.push === true };
   const about = {
@@ -101,7 +105,9 @@ export async function servePeer(options: PeerOptions): Promise<Site> {
     const context = new ServerCallContext({ requestedVersion: request.headers.get('a2a-version') ?? '0.3' });
     if (options.binding === 'HTTP+JSON') return rest(handler, context, path.slice('/agent'.length), request, response);
     const rpc = options.version === '1.0' ? new JsonRpcTransportHandler(handler) : new LegacyJsonRpcTransportHandler(handler);
-    const result = await rpc.handle(await request.text(), context);
+    const body = await request.text();
+    options.hears?.(body);
+    const result = await rpc.handle(body, context);
     return Symbol.asyncIterator in result ? stream(response, result) : json(response, result);
   };
   return site;

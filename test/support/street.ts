@@ -60,7 +60,8 @@ export interface Story {
 }
 
 export interface Street {
-  start(state: string): Promise<Service>;
+  /** `code`: another bundle than the street's own. */
+  start(state: string, code?: string): Promise<Service>;
   /** A new story; nothing is posted. */
   begin(plot: Plot, stop?: Stop | null): Story;
   /** From here on nothing is stopped; agents that were go on. */
@@ -87,11 +88,19 @@ interface Told {
   isStopped: boolean;
 }
 
+export interface Elsewhere {
+  /** Origins by name: agents that live in a process of their own, instead of the street's. */
+  readonly agents: Readonly<Record<string, string>>;
+  /** Between the pieces of what the model says. */
+  readonly modelPauseMs: number;
+}
+
 /** `bindings` are added to the service's own. Takes about two seconds. */
 export async function startStreet(
   postgres: PostgresServer,
   bundle: string,
   bindings: Readonly<Record<string, string>> = {},
+  elsewhere: Elsewhere | null = null,
 ): Promise<Street> {
   const told = new Map<string, Told>();
   const owners = new Map<string, string>();
@@ -149,7 +158,7 @@ export async function startStreet(
   const model = await startModelServer(async (request) => {
     const trip = depart(storyOf(request), 'model', '');
     await trip.hold('before');
-    const reply = decided(request);
+    const reply = decided(request, elsewhere?.modelPauseMs ?? 0);
     const half = Math.ceil(reply.writes.length / 2);
     return { ...reply, writes: [...reply.writes.slice(0, half), { until: trip.hold('during') }, ...reply.writes.slice(half)] };
   });
@@ -182,23 +191,26 @@ export async function startStreet(
     if (heard.earlier.length === 0) yield { kind: 'input_required', text: 'which one?' };
     else yield* says(heard);
   };
-  const agents = {
-    stream: await peer(says),
-    poll: await peer(after(200), { streaming: false }),
-    push: await peer(after(200), { streaming: false, push: true }),
-    old: await peer(says, { version: '0.3' }),
-    asks: await peer(asking),
-    long: await peer(after(1_300)),
-  };
+  const agents: Street['agents'] = elsewhere
+    ? {}
+    : {
+        stream: await peer(says),
+        poll: await peer(after(200), { streaming: false }),
+        push: await peer(after(200), { streaming: false, push: true }),
+        old: await peer(says, { version: '0.3' }),
+        asks: await peer(asking),
+        long: await peer(after(1_300)),
+      };
+  const origins = elsewhere?.agents ?? Object.fromEntries(Object.entries(agents).map(([name, { origin }]) => [name, origin]));
 
   const port = (await freePort()) ?? 0;
   return {
     agents,
     trips,
     tripsOf: (story, place) => trips.filter((trip) => trip.story === story.id && trip.place === place),
-    async start(state) {
+    async start(state, code = bundle) {
       const service = await startService({
-        bundle,
+        bundle: code,
         state,
         port,
         bindings: {
@@ -207,7 +219,7 @@ export async function startStreet(
           OPENAI_API_KEY: 'any',
           OPENAI_BASE_URL: model.url,
           OPENAI_MODEL: 'scripted',
-          A2A_AGENTS: JSON.stringify(Object.entries(agents).map(([name, { origin }]) => ({ name, url: `${origin}/agent` }))),
+          A2A_AGENTS: JSON.stringify(Object.entries(origins).map(([name, origin]) => ({ name, url: `${origin}/agent` }))),
           PUBLIC_URL: `http://127.0.0.1:${port}`,
           PUSH_SECRET: 'the secret of the street',
           ALLOW_ANONYMOUS: '1',
@@ -270,18 +282,18 @@ export async function startStreet(
 const storyOf = ({ body }: ModelRequest): string | undefined =>
   body.messages.map(({ role, content }) => (role === 'user' && content !== null ? storyIn(content) : undefined)).find(Boolean);
 
-/** By what is in the transcript alone, so that a model that is asked again says the same again. */
-function decided({ body }: ModelRequest): ModelReply {
-  const told = body.messages.find(({ role, content }) => role === 'user' && content !== null && storyIn(content) !== undefined);
-  const [, name, id] = /(\w+) #(\w+)/.exec(told?.content ?? '') ?? [];
-  const plot = Object.entries(plots).find(([key]) => key === name)?.[1];
-  if (!plot) return reports('nothing to do');
+/** By what is in the transcript alone, so that a model that is asked again says the same again. The newest words that name a story count. */
+function decided({ body }: ModelRequest, pauseMs: number): ModelReply {
+  const said = body.messages.flatMap(({ role, content }) => (role === 'user' && content !== null ? [content] : []));
+  const id = said.flatMap((content) => storyIn(content) ?? []).at(-1);
+  const plot = Object.entries(plots).find(([name]) => name === id?.replace(/\d+$/, ''))?.[1];
+  if (!plot || body.tool_choice === 'none') return reports(`nothing more to do for #${id}`);
   const results = body.messages.filter(({ role }) => role === 'tool').length;
   const last = body.messages.at(-1);
   const answered = last?.role === 'user' && last.content?.startsWith('that one');
   const due = plot.atOnce ? plot.agents.slice(results) : plot.agents.slice(results, results + 1);
   const next = answered ? ['asks'] : due;
-  if (next.length === 0) return reports(`report on #${id}, in some words so that it takes some pieces`);
+  if (next.length === 0) return reports(`report on #${id}, in some words so that it takes some pieces`, 8, pauseMs);
   return callsAgents(...next.map((agent) => ({ agent, query: `ask ${agent} #${id}` })));
 }
 

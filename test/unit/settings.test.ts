@@ -24,6 +24,8 @@ describe('the settings', () => {
       allowAnonymous: false,
       maxSteps: 8,
       maxCalls: 8,
+      maxTokens: 200_000,
+      pushSecrets: [],
     });
   });
 
@@ -62,6 +64,37 @@ describe('the settings', () => {
       { kind: 'card', url: 'http://b.example/card.json', name: 'b', headers: { authorization: 'Bearer t' } },
       { kind: 'list', url: 'http://runtime.example:9999' },
     ]);
+  });
+
+  test('an agent may be given its time, and be said to deduplicate', () => {
+    const { agentSources } = readSettings({
+      ...whole,
+      A2A_AGENTS: JSON.stringify([
+        { url: 'http://a.example/', deadline_seconds: 604_800, deduplicates: true },
+        { url: 'http://b.example/', deadline_seconds: 1, deduplicates: false },
+      ]),
+    });
+    expect(agentSources).toEqual([
+      { kind: 'card', url: 'http://a.example/', deadlineMs: 604_800_000, deduplicates: true },
+      { kind: 'card', url: 'http://b.example/', deadlineMs: 1_000, deduplicates: false },
+    ]);
+    for (const entry of [{ deadline_seconds: 0 }, { deadline_seconds: 604_801 }, { deadline_seconds: 1.5 }, { deduplicates: 'yes' }])
+      expect(complaintOf({ ...whole, A2A_AGENTS: JSON.stringify([{ url: 'http://a.example/', ...entry }]) })).toContain('A2A_AGENTS');
+  });
+
+  test('the push secret may have one before it, which comes second', () => {
+    const [current, previous] = ['0123456789abcdef', 'fedcba9876543210'];
+    expect(readSettings({ ...whole, PUSH_SECRET: current, PUSH_SECRET_PREVIOUS: previous }).pushSecrets).toEqual([current, previous]);
+    expect(readSettings({ ...whole, PUSH_SECRET: current, PUSH_SECRET_PREVIOUS: '' }).pushSecrets).toEqual([current]);
+    expect(complaintOf({ ...whole, PUSH_SECRET: current, PUSH_SECRET_PREVIOUS: 'short' })).toContain('PUSH_SECRET_PREVIOUS');
+    expect(complaintOf({ ...whole, PUBLIC_URL: 'https://chat.example', PUSH_SECRET_PREVIOUS: previous })).toContain('PUSH_SECRET is');
+  });
+
+  test('the tokens of a question are a number from 1,000 to 10,000,000', () => {
+    expect(readSettings({ ...whole, MAX_TOKENS: '1000' }).maxTokens).toBe(1_000);
+    expect(readSettings({ ...whole, MAX_TOKENS: '10000000' }).maxTokens).toBe(10_000_000);
+    for (const wrong of ['999', '0999', '10000001', '1e4', '-5000', '5000.5', 'many'])
+      expect(complaintOf({ ...whole, MAX_TOKENS: wrong }), wrong).toContain('MAX_TOKENS');
   });
 
   test('a key names its owner, or is one of its own whatever its place in the list', () => {

@@ -81,7 +81,10 @@ function withoutList(turn: RequestMessage): readonly RequestMessage[] {
 function withoutNote(text: string): string {
   return text
     .replace(/\n\n\[(?:(?!\n\n)[\s\S])*\]\s*$/u, '')
-    .replace(/^\[(?:These agents can be called|The limit of|The time for|No agent can|No more calls|Your answer was)[^\n]*\]$/u, '')
+    .replace(
+      /^\[(?:These agents can be called|The limit of|The time for|No agent can|No more calls|Your answer was|\S+ is down until)(?:(?!\n\n)[\s\S])*\]$/u,
+      '',
+    )
     .trim();
 }
 

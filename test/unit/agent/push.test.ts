@@ -17,7 +17,7 @@ describe('the secret of a call', () => {
 
   it('is accepted as the token or as a bearer', async () => {
     const secret = await pushSecret(key, call);
-    const verified = (headers: Record<string, string>) => verifyPush(key, call, new Headers(headers));
+    const verified = (headers: Record<string, string>) => verifyPush([key], call, new Headers(headers));
     expect(await verified({ 'X-A2A-Notification-Token': secret })).toBe(true);
     expect(await verified({ Authorization: `Bearer ${secret}` })).toBe(true);
     expect(await verified({ Authorization: `bearer ${secret}` })).toBe(true);
@@ -36,8 +36,32 @@ describe('the secret of a call', () => {
       { 'X-A2A-Notification-Token': secret.slice(1) },
       { 'X-A2A-Notification-Token': other },
     ]) {
-      expect(await verifyPush(key, call, new Headers(Object.entries(headers)))).toBe(false);
+      expect(await verifyPush([key], call, new Headers(Object.entries(headers)))).toBe(false);
     }
+  });
+});
+
+describe('keys that are rotated', () => {
+  const next = 'the key that came after it';
+  const accepted = async (keys: readonly string[], used: string) => {
+    const secret = await pushSecret(used, call);
+    const ways = [{ 'X-A2A-Notification-Token': secret }, { Authorization: `Bearer ${secret}` }];
+    return Promise.all(ways.map((headers) => verifyPush(keys, call, new Headers(Object.entries(headers)))));
+  };
+
+  it('are both accepted, the current one and the one before it', async () => {
+    expect(await accepted([next, key], next)).toEqual([true, true]);
+    expect(await accepted([next, key], key)).toEqual([true, true]);
+  });
+
+  it('are not accepted before they are there, or once they are gone', async () => {
+    expect(await accepted([key], next)).toEqual([false, false]);
+    expect(await accepted([next], key)).toEqual([false, false]);
+  });
+
+  it('open nothing when there are none', async () => {
+    expect(await accepted([], key)).toEqual([false, false]);
+    expect(await accepted([''], key)).toEqual([false, false]);
   });
 });
 

@@ -14,7 +14,7 @@ const body = JSON.stringify({ task: { id: 't1', status: { state: 'TASK_STATE_COM
 function world(poke: () => 'poked' | 'due' | null): { readonly asked: string[]; readonly world: PushWorld } {
   const asked: string[] = [];
   const ports: PushWorld = {
-    settings: { pushSecret: key },
+    settings: { pushSecrets: ['a key that came later', key] },
     log: () => undefined,
     ledger: {
       poke: async (id: string) => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Fault } from '../../../src/fault.ts';
+import type { Call } from '../../../src/intention/call.ts';
 import { callMs, pushCallMs } from '../../../src/intention/limits.ts';
 import { agentName, callId, type Decision } from '../../../src/intention/message.ts';
 import { type Input, messageIdOf, transition } from '../../../src/intention/transition.ts';
@@ -130,6 +131,36 @@ describe('a plan', () => {
     const pushing = { ...FRESH, agents: [agent('weather', true), agent('people')] };
     const outcome = transition(pushing, calling(planned('weather'), planned('people')), means());
     expect(outcome.kind === 'call' && outcome.calls.map((made) => made.allowedMs)).toEqual([pushCallMs, callMs]);
+  });
+
+  test('gives an agent the time that is configured for it, whether or not it can push', () => {
+    const configured = {
+      ...FRESH,
+      agents: [
+        { ...agent('weather', true), allowedMs: 5_000 },
+        { ...agent('people'), allowedMs: 7_000 },
+      ],
+    };
+    const outcome = transition(configured, calling(planned('weather'), planned('people')), means());
+    expect(outcome.kind === 'call' && outcome.calls.map((made) => made.allowedMs)).toEqual([5_000, 7_000]);
+  });
+
+  test('to ask again what may never have arrived sends what went with it once more, on no task, under a new messageId', () => {
+    const data = { kind: 'data', data: { city: 'Shanghai' } } as const;
+    const doubtful = call('a', { state: 'unknown', taskId: null, contextId: null, parts: [data] });
+    const outcome = transition(context(ASKED, { calls: [doubtful] }), calling(planned('weather', { answers: callId('a') })), means());
+    if (outcome.kind !== 'call') throw new Error(outcome.kind);
+    expect(outcome.rows[0]?.parts).toMatchObject({ items: [data], answers: 'a' });
+    expect(outcome.calls[0]).toMatchObject({ taskId: null, answers: 'a', messageId: messageIdOf(intention, 2, 0) });
+  });
+
+  test('to ask again does not disturb a task that was found since, but goes on with the one that a question belongs to', () => {
+    const asked = (given: Partial<Call>) => {
+      const calls = [call('a', { state: 'unknown', taskId: 'task', ...given })];
+      const outcome = transition(context(ASKED, { calls }), calling(planned('weather', { answers: callId('a') })), means());
+      return outcome.kind === 'call' ? outcome.calls[0].taskId : undefined;
+    };
+    expect([asked({ answers: null }), asked({ answers: callId('earlier') })]).toEqual([null, 'task']);
   });
 
   test('to report ends the intention with the text', () => {

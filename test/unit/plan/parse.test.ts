@@ -9,6 +9,7 @@ import { question } from '../../support/step-context.ts';
 
 const offer: Offer = {
   agents: [agentName('weather'), agentName('ns/people')],
+  down: new Map([[agentName('travel'), '09:08:07 UTC']]),
   calls: 2,
   questions: new Map([['q1', question('c1', 'weather', 'Where?', 'Weather?')]]),
   reassign: new Map<string, CallId | 'new'>([
@@ -16,7 +17,7 @@ const offer: Offer = {
     ['new', 'new'],
   ]),
 };
-const nothing: Offer = { agents: [], calls: 0, questions: new Map(), reassign: new Map() };
+const nothing: Offer = { agents: [], down: new Map(), calls: 0, questions: new Map(), reassign: new Map() };
 
 const raw = (given: Partial<RawDecision>): RawDecision => ({ text: '', toolCalls: [], finish: 'stop', usage: { model: 'm' }, ...given });
 const tool = (name: string, input: unknown, more: Partial<RawToolCall> = {}): RawToolCall => ({ id: 'call_1', name, input, ...more });
@@ -83,6 +84,18 @@ test.each([
 
 test.each<[string, RawDecision, Offer, RegExp]>([
   ['an unknown agent', calls({ ...good, agent: 'nobody' }), offer, /weather.*ns\/people/],
+  [
+    'an agent that is down',
+    calls({ ...good, agent: 'travel' }),
+    offer,
+    /travel is down until 09:08:07 UTC and cannot be called before then\.$/,
+  ],
+  [
+    'an agent that is down, as the validator sees it',
+    raw({ finish: 'tool-calls', toolCalls: [tool('call_agent', { ...good, agent: 'travel' }, { invalid: 'not among the choices' })] }),
+    offer,
+    /travel is down until 09:08:07 UTC/,
+  ],
   ['no query', calls({ agent: 'weather', reason: '' }), offer, /query/],
   ['an empty query', calls({ ...good, query: ' \u0000 ' }), offer, /is empty/],
   ['an unknown question', calls({ ...good, answers: 'q7' }), offer, /q1.*new/],

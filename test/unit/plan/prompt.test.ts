@@ -1,13 +1,13 @@
 // What the model is shown, byte for byte, at each step of the conversations that matter.
 
 import { expect, test } from 'vitest';
-import { agentName, callId } from '../../../src/intention/message.ts';
+import { agentName, callId, type Message } from '../../../src/intention/message.ts';
 import type { Turn } from '../../../src/plan/plan.ts';
 import { type RenderOptions, render } from '../../../src/plan/prompt.ts';
 import type { StepContext } from '../../../src/step/context.ts';
 import { agent, call, elsewhere, here, outcome, query, question, report, stepContext, user } from '../../support/step-context.ts';
 
-const options: RenderOptions = { today: '2026-11-21', planInstructions: '', maxSteps: 8, maxCalls: 8, forced: false };
+const options: RenderOptions = { today: '2026-11-21', planInstructions: '', maxSteps: 8, maxCalls: 8, maxTokens: 200_000, forced: false };
 const turnsOf = (context: StepContext) => render(context, options).prompt.turns;
 const said = (text: string): Turn => ({ role: 'user', text });
 
@@ -46,7 +46,7 @@ test('the seven rows, first step: the question alone, and the agents', () => {
   expect(prompt.turns).toEqual([agentsTurn, said('天气如何')]);
   expect(prompt.tools.map((tool) => tool.name)).toEqual(['call_agent']);
   expect(prompt.forced).toBe(false);
-  expect(offer).toEqual({ agents: ['weather'], calls: 8, questions: new Map(), reassign: new Map() });
+  expect(offer).toEqual({ agents: ['weather'], down: new Map(), calls: 8, questions: new Map(), reassign: new Map() });
 });
 
 test('the seven rows, second step: the question asked back, the answer, and the way out', () => {
@@ -261,6 +261,14 @@ test('history is at most 30 rows and 8,000 tokens, the oldest dropped first, and
 test.each<[string, Partial<StepContext>, Partial<RenderOptions>, string]>([
   ['steps', {}, { maxSteps: 3 }, 'The limit of 3 steps is reached.'],
   ['calls', {}, { maxCalls: 2 }, 'The limit of 2 calls is reached.'],
+  [
+    'tokens',
+    {
+      messages: rows.map((row) => (row.type === 'query' ? { ...row, usage: { model: 'm', input_tokens: 900, output_tokens: 100 } } : row)),
+    },
+    { maxTokens: 2_000 },
+    'The limit of 2000 tokens is reached.',
+  ],
   ['time', { nowMs: 600_000 }, {}, 'The time for this question is used up.'],
   ['valid decisions', {}, { forced: true }, 'No more calls can be made.'],
 ])('out of %s, the report is wanted, and the model is told why', (_, context, limits, why) => {
@@ -270,6 +278,90 @@ test.each<[string, Partial<StepContext>, Partial<RenderOptions>, string]>([
   expect(prompt.turns.at(-1)).toEqual(said(`[${why} Report now with what is known, and say what is missing.]`));
   expect(prompt.tools).toEqual(render(lastStep, options).prompt.tools);
   expect(offer).toMatchObject({ agents: [], calls: 0 });
+});
+
+test('tokens that were not reported, and those below the limit, stop nothing', () => {
+  const used = (usage: Message['usage']) => ({ ...lastStep, messages: rows.map((row) => ({ ...row, usage })) });
+  expect(render(used({ model: 'm' }), { ...options, maxTokens: 1_000 }).prompt.forced).toBe(false);
+  expect(render(used({ model: 'm', input_tokens: 100, output_tokens: 66 }), { ...options, maxTokens: 1_000 }).prompt.forced).toBe(false);
+  expect(render(used({ model: 'm', input_tokens: 100, output_tokens: 67 }), { ...options, maxTokens: 1_000 }).prompt.forced).toBe(true);
+});
+
+const until = Date.UTC(2026, 10, 21, 9, 8, 7);
+const breaking = (name: string) => ({ ...agent(name), downUntilMs: until });
+const duringBreak = { nowMs: until - 1, deadlineMs: until + 600_000 };
+
+test('an agent that is down is listed and not offered; the note stands last and nothing before it changes', () => {
+  const messages = [user(1, 'Weather and travel?'), query(2, 1, 0, 'c1', 'weather', 'W?'), outcome(3, 'error', 'c1', 'weather', 'No.')];
+  const up = stepContext({ ...duringBreak, messages, agents: [agent('travel'), agent('weather')] });
+  const down = { ...up, agents: [agent('travel'), breaking('weather')] };
+  const { prompt, offer } = render(down, options);
+  expect(prompt.turns).toEqual([...turnsOf(up), said('[weather is down until 09:08:07 UTC and cannot be called before then.]')]);
+  expect(prompt.forced).toBe(false);
+  expect(prompt.tools[0]?.parameters).toMatchObject({ properties: { agent: { enum: ['travel'] } } });
+  expect(offer).toMatchObject({ agents: ['travel'], down: new Map([['weather', '09:08:07 UTC']]) });
+});
+
+test('an agent whose time is over is offered again', () => {
+  const context = stepContext({ ...duringBreak, nowMs: until, messages: rows.slice(0, 1), agents: [breaking('weather')] });
+  expect(render(context, options).offer).toMatchObject({ agents: ['weather'], down: new Map() });
+});
+
+test('an agent that is down may be given the answer to its open question', () => {
+  const context = { ...secondStep, ...duringBreak, agents: [breaking('weather'), breaking('travel')] };
+  const { prompt, offer } = render(context, options);
+  expect(offer).toMatchObject({ agents: ['weather'], down: new Map([['travel', '09:08:07 UTC']]) });
+  expect(prompt.turns.at(-1)).toMatchObject({ text: expect.stringMatching(/\ntravel is down until 09:08:07 UTC .*\.\]$/) });
+});
+
+test('when all are down the report is wanted, and says so', () => {
+  const context = stepContext({ ...duringBreak, messages: rows.slice(0, 1), agents: [breaking('travel'), breaking('weather')] });
+  const { prompt, offer } = render(context, options);
+  expect(prompt.forced).toBe(true);
+  expect(offer).toMatchObject({ agents: [], calls: 0 });
+  expect(prompt.tools[0]?.parameters).toMatchObject({ properties: { agent: { enum: ['travel', 'weather'] } } });
+  expect(prompt.turns.at(-1)).toEqual(
+    said(`天气如何
+
+[travel is down until 09:08:07 UTC and cannot be called before then.
+weather is down until 09:08:07 UTC and cannot be called before then.
+No agent can be called now, since all are down. Report now with what is known, and say what is missing.]`),
+  );
+});
+
+test('a call that the user had made again is told like any other', () => {
+  const messages = [
+    user(1, 'Book it'),
+    query(2, 1, 0, 'c1', 'travel', 'Book it.'),
+    outcome(3, 'input_required', 'c1', 'plan', 'I do not know.'),
+    user(4, 'Try again.', { parts: { answer_to: 'c1', resolve: 'retry' } }),
+    query(5, 2, 0, 'c2', 'travel', 'Book it.', {
+      reason: 'the user asked to try again',
+      parts: { answers: callId('c1'), decision: { note: '', tool_call_ids: [], raw: null, prompt_hash: '' } },
+    }),
+    outcome(6, 'answer', 'c2', 'travel', 'Booked.'),
+  ];
+  expect(turnsOf(stepContext({ messages })).slice(2)).toEqual([
+    {
+      role: 'calls',
+      note: '',
+      calls: [{ id: 'c1', tool: 'call_agent', input: { agent: 'travel', query: 'Book it.', reason: 'It fits.' } }],
+    },
+    { role: 'results', results: [{ id: 'c1', tool: 'call_agent', text: 'unknown: I do not know.' }] },
+    said('Try again.'),
+    {
+      role: 'calls',
+      note: '',
+      calls: [
+        {
+          id: 'c2',
+          tool: 'call_agent',
+          input: { agent: 'travel', query: 'Book it.', reason: 'the user asked to try again', answers: 'q1' },
+        },
+      ],
+    },
+    { role: 'results', results: [{ id: 'c2', tool: 'call_agent', text: 'Booked.' }] },
+  ]);
 });
 
 test('without agents no tool is shown', () => {
