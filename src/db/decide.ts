@@ -36,7 +36,7 @@ export async function decide(db: Database, context: StepContext, by: RunnerName,
   const [result] = await db.batch<Result>([
     lock(conversation),
     write,
-    sql`with m as (select m.* from message m where m.id in (select value::uuid from jsonb_array_elements_text(${json(ids)})))
+    sql`with m as (select m.* from message m where m.id = any (array(select value::uuid from jsonb_array_elements_text(${json(ids)}))))
       select coalesce(i.fence = ${context.fence} and i.step = ${context.step} and i.status = 'planning', false) as held,
         (select jsonb_agg(to_jsonb(m) order by m.seq) from m) as messages, coalesce(i.status, 'answered') as status,
         (select jsonb_agg(${callJson(sql`q`)} order by q.ord) from call q where q.intention_id = i.id and q.step = ${context.step + 1}) as calls,

@@ -264,5 +264,5 @@ export const acceptKey = pgTable(
     messageId: uuid('message_id').notNull(),
     createdAt: at('created_at').notNull().defaultNow(),
   },
-  (table) => [primaryKey({ columns: [table.ownerId, table.scope, table.key] })],
+  (table) => [primaryKey({ columns: [table.ownerId, table.scope, table.key] }), index('accept_key_conversation').on(table.conversationId)],
 );
