@@ -75,7 +75,7 @@ export interface Observed {
   readonly wake: readonly RunnerName[];
 }
 
-/** `message` is null when the intention had ended before. `stop`: the invocations to abort. */
+/** `message`: the final row, also of one that had ended before. `stop`: the invocations to abort; `wake`: whose turn it is now. */
 export interface Stopped {
   readonly message: Message | null;
   readonly status: IntentionStatus | null;

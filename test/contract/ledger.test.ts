@@ -265,6 +265,32 @@ describe.each([
     expect(claim).toMatchObject({ kind: 'claimed', call: { state: 'canceled', cancel: 'wanted', taskId: 'slow-task' } });
   });
 
+  test('whoever is next in turn is named when the one before it is stopped, and only when it really ends', async () => {
+    const first = await accepted(under.ledger, newMessage('one', null));
+    const conversation = first.message.conversationId;
+    const second = await accepted(under.ledger, newMessage('two', conversation));
+    expect(second.status).toBe('queued');
+    await under.ledger.expire(first.intentionId);
+    await under.ledger.stop(ownerId('stranger'), conversation, first.intentionId);
+    expect(await statusOf(conversation, second.intentionId), 'nobody left').toBe('queued');
+    expect((await under.ledger.stop(owner, conversation, first.intentionId)).wake).toEqual([runnerOf(second.intentionId)]);
+    expect(await statusOf(conversation, second.intentionId)).toBe('planning');
+  });
+
+  test('a task that a planned call is to go on with is not taken by another call', async () => {
+    const { conversation, intention, call } = await asked();
+    await accepted(under.ledger, newMessage('Shanghai', conversation));
+    const context = await step(under.ledger, intention);
+    const planned = await called(under.ledger, context, ['weather', 'people']);
+    const answer = planned.find(({ agent }) => agent === 'weather');
+    if (!answer) throw new Error('no call');
+    const other = await accepted(under.ledger, newMessage('and tomorrow', null));
+    const [stranger] = await called(under.ledger, await step(under.ledger, other.intentionId), ['weather']);
+    if (!stranger) throw new Error('no call');
+    expect(await under.ledger.bind(stranger, `task-${call.id}`, null, false)).toBe(false);
+    expect(await under.ledger.claimCall(answer.id, `call:${answer.id}`)).toMatchObject({ kind: 'claimed', fresh: true });
+  });
+
   test('a foreign owner sees nothing and stops nothing', async () => {
     const first = await accepted(under.ledger, newMessage('mine', null));
     const stranger = { ...newMessage('theirs', first.message.conversationId), owner: ownerId(`${owner}x`) };
