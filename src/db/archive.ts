@@ -6,7 +6,7 @@ import { conversationId, intentionId } from '../intention/message.ts';
 import type { RunnerName } from '../intention/rules.ts';
 import type { Archive, ConversationSummary } from '../world.ts';
 import type { Database } from './database.ts';
-import { belongs, lock, terminal } from './fragments.ts';
+import { belongs, lock, question, terminal } from './fragments.ts';
 import { type CallRow, callFrom, callJson, type MessageRow, messageFrom } from './rows.ts';
 
 interface SummaryRow extends Record<string, unknown> {
@@ -78,7 +78,8 @@ export function createArchive(db: Database): Archive {
     intention: async (owner, conversation, id) => {
       const [row] = await db.one<{ status: IntentionStatus; step: number; last: MessageRow | null }>(sql`select i.status, i.step,
           (select to_jsonb(m) from message m where m.conversation_id = i.conversation_id and ${belongs(sql`m`, sql`i.id`)}
-            and (m.role = 'assistant' or m.type in ('input_required', 'auth_required')) order by m.seq desc limit 1) as last
+            and (m.role = 'assistant' or (m.type in ('input_required', 'auth_required')
+              and exists (select 1 from call q where q.id = m.call_id and q.state in (${question})))) order by m.seq desc limit 1) as last
         from intention i join conversation c on c.id = i.conversation_id
         where i.id = ${id}::uuid and c.id = ${conversation}::uuid and c.owner_id = ${owner}`);
       return row ? { id, status: row.status, step: row.step, last: row.last ? messageFrom(row.last) : null } : null;

@@ -46,7 +46,7 @@ export async function claimCall(
           cancel_attempts = c.cancel_attempts + case when c.cancel = 'wanted' then 1 else 0 end,
           last_look_at = now(),
           wake_at = case when c.state = 'planned' then now() + ${lease}
-            when c.state = 'canceled' then case when c.cancel_attempts + 1 < ${maxCancels} then now() + ${cancelAgain} * power(2, c.cancel_attempts) end
+            when c.state = 'canceled' then now() + ${cancelAgain} * power(2, least(c.cancel_attempts, ${maxCancels}))
             when c.state = 'unknown' and c.task_id is null then null
             else now() + least(${longestLookMs / 1_000}, ${firstLookMs / 1_000} * power(2, least(c.polls, 10))) * (0.8 + 0.4 * random()) * interval '1 second' end
         where c.id = ${q} and (c.wake_at <= now() or ${orphaned}) and (c.lease_until is null or c.lease_until <= now() or c.lease_by = ${by})
@@ -84,15 +84,15 @@ export async function cancelled(db: Database, call: Call, outcome: CancelOutcome
 /**
  * A push came. One that finds the call due already writes nothing; one that comes while the task is looked up makes it
  * due again. When the send's reply was lost, the push is the first to name the task: it is bound once, and never one
- * that another open call of the agent has. A canceled call only waits for its task's name.
+ * that another open call of the agent has; one that was to be sent again has arrived, then. A canceled call only waits for its task's name.
  */
 export async function poke(db: Database, id: CallId, taskId: string | null): Promise<'poked' | 'due' | null> {
   const soon = sql`greatest(now(), c.last_look_at + ${lookPause})`;
   const nameless = sql`(c.state = 'canceled' and c.cancel = 'wanted' and c.task_id is null and ${taskId}::text is not null)`;
   const listening = sql`(c.state in (${open}, 'auth_required', 'unknown') or ${nameless})`;
-  const binds = sql`(${taskId}::text is not null and c.task_id is null and not ${taken(sql`c`, taskId)})`;
+  const binds = sql`(${taskId}::text is not null and c.task_id is null and c.attempts > 0 and not ${taken(sql`c`, taskId)})`;
   const rows = await db.one<{ poked: boolean }>(sql`with p as (
-      update call c set last_poke_at = now(), wake_at = ${soon}, task_id = case when ${binds} then ${taskId} else c.task_id end
+      update call c set last_poke_at = now(), wake_at = ${soon}, state = case when ${binds} and c.state = 'planned' then 'working' else c.state end, task_id = case when ${binds} then ${taskId} else c.task_id end
       where c.id = ${id}::uuid and ${listening} and (c.wake_at is null or c.wake_at > ${soon} or ${binds})
       returning c.id)
     select exists (select 1 from p) as poked from call c where c.id = ${id}::uuid and ${listening}`);

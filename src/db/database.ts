@@ -33,11 +33,13 @@ export function connect(url: string, endpoint: string | null, sleep: (ms: number
         return await run();
       } catch (thrown) {
         const code = postgresCode(thrown);
-        const transient = code === null || transientCodes.test(code);
+        // Two who wrote the same at once: the second finds it when it looks again.
+        const overtaken = code === '23505' && tries === 1;
+        const transient = code === null || overtaken || transientCodes.test(code);
         if (!transient) throw new Fault('internal', { cause: thrown, notes: { postgres: code, constraint: constraintOf(thrown) } });
         if (tries > databaseRetryMs.length) throw new Fault('database_down', { cause: thrown, notes: { postgres: code } });
         // Deadlocks and serialization failures are rolled back for certain; a fault of transport may hide a commit, and every rule recognises itself.
-        await sleep((databaseRetryMs[tries - 1] ?? 0) * (code === '40P01' || code === '40001' ? 0 : 0.5 + Math.random() / 2));
+        await sleep((databaseRetryMs[tries - 1] ?? 0) * (overtaken || code === '40P01' || code === '40001' ? 0 : 0.5 + Math.random() / 2));
       }
     }
   }

@@ -45,7 +45,8 @@ export async function observe(db: Database, call: Call, closing: Closing): Promi
     sql`with closed as (
         update call q set state = ${closing.state}, task_id = coalesce(case when not ${taken(sql`q`, closing.taskId)} then ${closing.taskId} end, q.task_id), context_id = coalesce(${closing.contextId}, q.context_id),
           fingerprint = ${closing.fingerprint}, error = ${closing.error}, lease_by = null, lease_until = null,
-          wake_at = ${closing.state === 'auth_required' ? sql`now() + ${signInLook}` : sql`null`},
+          -- A sign-in may happen by itself; a push may have named the task that nobody could tell of.
+          wake_at = ${closing.state === 'auth_required' ? sql`now() + ${signInLook}` : closing.state === 'unknown' ? sql`case when q.task_id is not null then now() + ${signInLook} end` : sql`null`},
           deadline = case when ${asks} then now() + ${questionTime} else q.deadline end, updated_at = now()
         where q.id = ${call.id}::uuid and (q.state in (${open}) or (q.state in ('auth_required', 'unknown') and q.state <> ${closing.state} and ${closing.state} <> 'unknown'))
         returning q.id, q.intention_id, q.agent_id),
@@ -114,12 +115,14 @@ export async function bind(db: Database, call: Call, taskId: string, contextId: 
 
 /**
  * The same message is to go out again: the call is planned once more, behind its attempt. A repeat finds it so. False:
- * somebody else has the call, and nothing follows from what the caller heard. One statement, one row and its audit.
+ * somebody else has the call, or a push has named its task, and nothing follows from what the caller heard. One
+ * statement, one row and its audit.
  */
 export async function again(db: Database, call: Call): Promise<boolean> {
   const rows = await db.one(sql`with back as (
       update call q set state = 'planned', wake_at = now() + ${againTime}, lease_by = null, lease_until = null, updated_at = now()
-      where q.id = ${call.id}::uuid and q.attempts = ${call.attempts} and q.attempts < ${maxTransmissions} and q.state = 'sending' returning q.id),
+      where q.id = ${call.id}::uuid and q.attempts = ${call.attempts} and q.attempts < ${maxTransmissions}
+        and q.state = 'sending' and q.task_id is not distinct from ${call.taskId} returning q.id),
     attempt as (update call_attempt a set ended_at = now(), outcome = 'unknown' from back where a.call_id = back.id and a.attempt = ${call.attempts})
     select id from back union select q.id from call q where q.id = ${call.id}::uuid and q.attempts = ${call.attempts} and q.state = 'planned'`);
   return rows.length === 1;

@@ -15,7 +15,7 @@ import { type MessageRow, messageFrom } from './rows.ts';
  */
 export function stopping(selection: SQL, type: 'canceled' | 'expired', conversation: SQL, leaving: SQL): SQL {
   return sql`with gone as (${selection}),
-    calls as (update call q set state = 'canceled', cancel = case when q.attempts = 0 then null else 'wanted' end,
+    calls as (update call q set state = 'canceled', cancel = case when q.attempts = 0 and q.task_id is null then null else 'wanted' end,
         wake_at = case when q.task_id is not null then now() when q.attempts > 0 then now() + ${nameTask} end, lease_by = null, lease_until = null, updated_at = now()
       from gone where q.intention_id = gone.id and q.state in (${open}, ${question}) returning q.id),
     ended as (update intention i set status = ${type}, fence = i.fence + 1, wake_at = null, lease_by = null, lease_until = null, updated_at = now()

@@ -148,6 +148,12 @@ export function conclude(call: Call, heard: Heard, id: MessageId): Closing | nul
   }
 }
 
+/** Whether a looked-up snapshot that is old enough to be news shows that nobody saw our message arrive: the turn before it, without it. */
+export function isUnheard(call: Call, reply: AgentReply): boolean {
+  const before = call.staleFingerprint !== null && reply.fingerprint === call.staleFingerprint;
+  return (call.state === 'sending' || call.state === 'unknown') && before && !reply.messageIds.includes(call.messageId);
+}
+
 /**
  * Whether a looked-up snapshot may still be that of the turn before our answer: it looks exactly as then, timestamp
  * included, and the send is young. That our message is in the history already proves nothing: servers store it before

@@ -3,7 +3,7 @@
 import type { Agent } from '../agent/card.ts';
 import { asFault, type Fault } from '../fault.ts';
 import { type Call, type CancelOutcome, questionStates } from '../intention/call.ts';
-import { isStale } from '../intention/conclude.ts';
+import { isStale, isUnheard } from '../intention/conclude.ts';
 import { lookMs, maxCancels, maxFailures, maxResubscriptions, unknownAfterMs } from '../intention/limits.ts';
 import { callId } from '../intention/message.ts';
 import type { CallClaim, Observed } from '../intention/rules.ts';
@@ -11,7 +11,7 @@ import { callEvent } from '../stream/event.ts';
 import { within } from '../time-limit.ts';
 import type { World } from '../world.ts';
 import type { Alarm } from './alarm.ts';
-import { close, findOut, fire, keep, pushes, readOn } from './fire.ts';
+import { close, doubt, findOut, fire, keep, pushes, readOn } from './fire.ts';
 
 /**
  * One wake-up. Returns in how many ms to wake again; null: nothing is left to do. Throws Fault when the world is away.
@@ -61,7 +61,9 @@ async function look(world: World, { call, agent, nowMs }: Claimed, alarm: Alarm)
     const reply = await within(lookMs, signal, (limit) => world.agents.get(agent, call, limit));
     if (reply === null) return await close(world, name, call, { kind: 'lost' });
     const news = reply.state !== 'working' && reply.state !== call.state && !isStale(call, reply, nowMs);
-    if (news) return await close(world, name, call, await keep(world, call, reply));
+    const unheard = news && isUnheard(call, reply);
+    if (unheard && call.state === 'sending') return await doubt(world, name, call, agent, 'the task does not know of the message');
+    if (news && !unheard) return await close(world, name, call, await keep(world, call, reply));
     const early = call.state === 'working' && nowMs < call.deadlineMs && call.polls <= maxResubscriptions;
     if (early && reply.state === 'working' && agent.card.streaming && !pushes(world, agent)) return await readOn(world, call, agent, alarm);
   } catch (thrown) {
@@ -73,9 +75,10 @@ async function look(world: World, { call, agent, nowMs }: Claimed, alarm: Alarm)
   return close(world, name, call, { kind: 'late' });
 }
 
-/** A task whose name never reached us is looked for first. What came of it is told to whoever watches. */
+/** A task whose name never reached us is looked for first. What came of it is told to whoever watches. A claim beyond the last try only says so: the one before it died. */
 async function cancel(world: World, { call, agent, inMs }: Claimed, { signal }: Alarm): Promise<number | null> {
-  const named = call.taskId === null ? await nameTask(world, call, agent, signal) : call;
+  const exhausted = call.cancelAttempts > maxCancels && call.cancelOutcome === null;
+  const named = exhausted ? null : call.taskId === null ? await nameTask(world, call, agent, signal) : call;
   const settled = named && (await cancelTask(world, named, agent, signal));
   const outcome = settled ?? (call.cancelAttempts >= maxCancels ? 'unsettled' : null);
   world.log('task canceled', { call: call.id, agent: call.agent, outcome, tries: call.cancelAttempts });

@@ -4,7 +4,7 @@ import type { Agent } from '../agent/card.ts';
 import type { AgentEvent, AgentReply, RawPart } from '../agent/reply.ts';
 import { asFault, type Fault } from '../fault.ts';
 import type { Call } from '../intention/call.ts';
-import { conclude, type Heard, isStale } from '../intention/conclude.ts';
+import { conclude, type Heard, isStale, isUnheard } from '../intention/conclude.ts';
 import {
   againMs,
   armAheadMs,
@@ -134,11 +134,17 @@ async function settle(
   if (known) return giveAway(world, by, call, known);
   const sent = fault === null || fault.code === 'aborted' || (fault.code === 'agent_down' && fault.notes['sent'] !== false);
   if (fault && !sent) return close(world, by, call, { kind: 'refused', fault });
+  const named = call.taskId === null && pushes(world, agent) ? await pushedTask(world, call) : null;
+  if (named) return giveAway(world, by, call, named);
   return findOut(world, call, agent, by, end ?? fault?.code ?? 'the reply ended without saying anything');
 }
 
 const taskOf = (known: AgentReply | Call | null): Task | null =>
   known?.taskId ? { taskId: known.taskId, contextId: known.contextId } : null;
+
+/** A push may have named the task while its send was under way. */
+const pushedTask = async (world: World, call: Call): Promise<Task | null> =>
+  taskOf(await patiently(() => world.archive.call(call.ownerId, call.conversationId, call.id)));
 
 /** The agent will tell us when the task moves. */
 export const pushes = (world: World, agent: Agent): boolean => agent.card.pushNotifications && world.settings.publicUrl !== null;
@@ -155,9 +161,15 @@ export async function findOut(world: World, call: Call, agent: Agent, by: Runner
   });
   // A resumed task may not have moved yet: what it asked before is no answer to what was just sent.
   const news = reply && reply.state !== 'working' && !isStale(call, reply, world.clock.nowMs());
+  if (news && isUnheard(call, reply)) return doubt(world, by, call, agent, error);
   if (news) return close(world, by, call, await keep(world, call, reply));
   const task = taskOf(reply);
   if (task) return giveAway(world, by, call, task);
+  return doubt(world, by, call, agent, error);
+}
+
+/** Nobody can tell what came of the send. */
+export async function doubt(world: World, by: RunnerName, call: Call, agent: Agent, error: string): Promise<Observed | null> {
   if (!agent.deduplicates || call.state !== 'sending' || call.attempts >= maxTransmissions)
     return close(world, by, call, { kind: 'unknown', error });
   await world.runner.arm(`call:${call.id}`, againMs);
@@ -185,8 +197,8 @@ export async function close(world: World, by: RunnerName, call: Call, heard: Hea
   if (closing === null) return null;
   const intention: RunnerName = `intention:${call.intentionId}`;
   if (by !== intention) await world.runner.arm(intention, armAheadMs);
-  // The agent may go on by itself once the user has signed in.
-  if (closing.state === 'auth_required') await world.runner.arm(`call:${call.id}`, signInLookMs);
+  // The agent may go on by itself once the user has signed in, or its task be named after all.
+  if (closing.state === 'auth_required' || closing.state === 'unknown') await world.runner.arm(`call:${call.id}`, signInLookMs);
   const observed = await patiently(() => world.ledger.observe(call, closing));
   const applied = observed.message !== null;
   world.log('call closed', { call: call.id, agent: call.agent, state: closing.state, error: closing.error, applied });

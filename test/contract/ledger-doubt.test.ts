@@ -76,6 +76,21 @@ describe.each([
     ]);
   });
 
+  test('a push that names the task in time keeps the message from going out again', async () => {
+    const early = await calling();
+    await under.ledger.poke(early.call.id, 'task early');
+    expect(await under.ledger.again(early.call)).toBe(false);
+    expect(await callRow(early.call.id)).toMatchObject({ state: 'sending', task_id: 'task early' });
+    const late = await calling();
+    await under.ledger.again(late.call);
+    await under.ledger.poke(late.call.id, 'task of the first');
+    await passes(5, late.call.id);
+    expect(await under.ledger.claimCall(late.call.id, `call:${late.call.id}`)).toMatchObject({
+      fresh: false,
+      call: { state: 'working', taskId: 'task of the first', attempts: 1 },
+    });
+  });
+
   test('what goes out again is still open: a push may name its task, Stop wants it canceled', async () => {
     const { conversation, intention, call } = await calling();
     await under.ledger.again(call);

@@ -277,6 +277,15 @@ describe.each([
     expect(await statusOf(conversation, second.intentionId)).toBe('planning');
   });
 
+  test('a question whose answer was never sent is canceled at its agent when all is stopped', async () => {
+    const { conversation, intention } = await asked();
+    await accepted(under.ledger, newMessage('Shanghai', conversation));
+    const planned = await called(under.ledger, await step(under.ledger, intention), ['weather', 'people']);
+    await under.ledger.stop(owner, conversation, intention);
+    const claims = await Promise.all(planned.map((call) => under.ledger.claimCall(call.id, `call:${call.id}`)));
+    expect(claims.map((claim) => (claim.kind === 'claimed' ? claim.call.cancel : claim.inMs))).toEqual(['wanted', null]);
+  });
+
   test('a task that a planned call is to go on with is not taken by another call', async () => {
     const { conversation, intention, call } = await asked();
     await accepted(under.ledger, newMessage('Shanghai', conversation));

@@ -144,6 +144,7 @@ export async function onPostgres(postgres: PostgresServer): Promise<LedgerUnderT
   const own = new pg.Pool({ connectionString: url, max: 2 });
   // The server may end while a connection is being closed.
   own.on('connect', (client) => client.on('error', () => {}));
+  own.on('error', () => {});
   return underTest(
     await serve(server),
     count,

@@ -15,8 +15,10 @@ import { decide } from '../../src/local/stand-in/decide.ts';
 import { completionRequest } from '../../src/local/stand-in/request.ts';
 import { type Answering, type Site, serve } from './a2a-peer.ts';
 import { type Client, clientOf } from './client.ts';
+import type { Query } from './ledger.ts';
 import { done, frame, type ModelReply, type ModelRequest, startModelServer } from './model-server.ts';
 import { type Service, startService, stateFolder } from './service.ts';
+import { shift } from './shift.ts';
 
 export type Script = (request: ModelRequest) => ModelReply | Promise<ModelReply>;
 
@@ -35,6 +37,9 @@ export interface Town {
     /** Nobody listens any more; what is stored stays. */
     stop(): Promise<void>;
     start(): Promise<void>;
+    query: Query;
+    /** As if that many seconds had passed; what is due then is woken by a tick. */
+    shift(seconds: number): Promise<void>;
   };
   /** What each sample agent was sent, and a way to take it away. */
   agent(name: SampleName): Site;
@@ -47,7 +52,7 @@ export interface TownOptions {
   /** All of them when not said. */
   readonly agents?: readonly SampleName[];
   /** Card URLs of agents that the test runs itself. */
-  readonly others?: readonly (string | { readonly url: string; readonly name: string })[];
+  readonly others?: readonly (string | { readonly url: string; readonly name: string; readonly deadline_seconds?: number })[];
   readonly bindings?: Readonly<Record<string, string>>;
 }
 
@@ -134,7 +139,10 @@ export async function startTown(bundle: string, options: TownOptions = {}): Prom
 }
 
 async function startDatabase() {
-  const backend = pgliteBackend(await PGlite.create());
+  const lite = await PGlite.create();
+  const backend = pgliteBackend(lite);
+  const query: Query = async <Row extends Record<string, unknown>>(text: string, values: readonly unknown[] = []) =>
+    (await lite.query<Row>(text, [...values])).rows;
   let requests = 0;
   const open = () => createBridge(() => backend, { onRequest: () => requests++ });
   let bridge = open();
@@ -143,6 +151,8 @@ async function startDatabase() {
   return {
     endpoint: endpointOf(port),
     requests: () => requests,
+    query,
+    shift: (seconds: number) => shift(query, seconds),
     stop: () => closed(bridge),
     async start() {
       bridge = open();

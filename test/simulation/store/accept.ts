@@ -147,7 +147,7 @@ function end(tables: Tables, conversation: ConversationRow, intentions: readonly
     for (const call of callsOf(intention)) {
       if (!isOpen(call.state) && !isQuestion(call.state)) continue;
       call.state = 'canceled';
-      call.cancel = call.attempts === 0 ? null : 'wanted';
+      call.cancel = call.attempts === 0 && call.taskId === null ? null : 'wanted';
       call.wakeAtMs = call.taskId !== null ? nowMs : call.attempts > 0 ? nowMs + nameTaskMs : null;
       release(call);
       call.updatedAtMs = nowMs;

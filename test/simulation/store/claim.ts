@@ -177,7 +177,7 @@ function take(tables: Tables, call: CallRow, by: RunnerName, token: string): voi
 
 function nextLookMs(call: CallRow, nowMs: number): number | null {
   if (call.state === 'planned') return nowMs + leaseMs;
-  if (call.state === 'canceled') return call.cancelAttempts + 1 < maxCancels ? nowMs + cancelAgainMs * 2 ** call.cancelAttempts : null;
+  if (call.state === 'canceled') return nowMs + cancelAgainMs * 2 ** Math.min(call.cancelAttempts, maxCancels);
   if (call.state === 'unknown' && call.taskId === null) return null;
   return nowMs + lookMs(call.polls);
 }
@@ -217,9 +217,10 @@ export function poke(tables: Tables, id: CallId, taskId: string | null): 'poked'
   const nameless = call.state === 'canceled' && call.cancel === 'wanted' && call.taskId === null && taskId !== null;
   if (!isWatched(call.state) && !nameless) return null;
   const soonMs = Math.max(tables.nowMs, (call.lastLookAtMs ?? Number.NEGATIVE_INFINITY) + lookPauseMs);
-  const binds = taskId !== null && call.taskId === null && !isTaken(tables, call, taskId);
+  const binds = taskId !== null && call.taskId === null && call.attempts > 0 && !isTaken(tables, call, taskId);
   if (!binds && call.wakeAtMs !== null && call.wakeAtMs <= soonMs) return 'due';
   if (binds) call.taskId = taskId;
+  if (binds && call.state === 'planned') call.state = 'working';
   call.wakeAtMs = soonMs;
   call.lastPokeAtMs = tables.nowMs;
   return 'poked';

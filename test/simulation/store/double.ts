@@ -1,12 +1,12 @@
 // The ledger and the archive in memory, after the same rules as the SQL: quick, deterministic, one rule at a time. Effects: none but on itself.
 
-import type { ConversationId, OwnerId } from '../../../src/intention/message.ts';
+import type { ConversationId, Message, OwnerId } from '../../../src/intention/message.ts';
 import type { Archive, Ledger } from '../../../src/world.ts';
 import { accept, expire, open, stop } from './accept.ts';
 import { claim, claimCall, poke, remove, renew, sweep } from './claim.ts';
 import { decide } from './decide.ts';
 import { again, bind, cancelled, observe } from './observe.ts';
-import { agentOf, callOf, inOrder, isLive } from './shared.ts';
+import { agentOf, callOf, inOrder, isLive, isQuestion } from './shared.ts';
 import type { Snapshot, Store, StoreOptions } from './store.ts';
 import { type AgentRow, belongsTo, type CallRow, type ConversationRow, type Tables } from './tables.ts';
 
@@ -113,7 +113,9 @@ function archiveOver(tables: Tables): Archive {
       const intention = owned(owner, conversation)?.intentions.get(id);
       if (!intention) return null;
       const last = intention.conversation.messages.findLast(
-        (row) => belongsTo(row) === id && (row.role === 'assistant' || row.type === 'input_required' || row.type === 'auth_required'),
+        (row) =>
+          belongsTo(row) === id &&
+          (row.role === 'assistant' || ((row.type === 'input_required' || row.type === 'auth_required') && isAsked(tables, row.callId))),
       );
       return { id, status: intention.status, step: intention.step, last: last ?? null };
     },
@@ -177,3 +179,8 @@ function snapshotOf(tables: Tables, id: ConversationId): Snapshot {
 const byId = (a: { readonly id: string }, b: { readonly id: string }): number => (a.id < b.id ? -1 : 1);
 const byPlace = (a: CallRow, b: CallRow): number =>
   a.intentionId === b.intentionId ? inOrder(a, b) : a.intentionId < b.intentionId ? -1 : 1;
+
+function isAsked(tables: Tables, id: Message['callId']): boolean {
+  const call = id === null ? undefined : tables.calls.get(id);
+  return call !== undefined && isQuestion(call.state);
+}

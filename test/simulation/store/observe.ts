@@ -52,13 +52,15 @@ function close(tables: Tables, call: CallRow, closing: Closing): void {
   admitTask(tables, call, closing.state, taskId);
   if (live) admit(tables, call.conversation, live.id, [closing.row]);
 
+  const taskBefore = call.taskId;
   call.state = closing.state;
   call.taskId = taskId;
   call.contextId = closing.contextId ?? call.contextId;
   call.fingerprint = closing.fingerprint;
   call.error = closing.error;
   release(call);
-  call.wakeAtMs = closing.state === 'auth_required' ? nowMs + signInLookMs : null;
+  const watched = closing.state === 'auth_required' || (closing.state === 'unknown' && taskBefore !== null);
+  call.wakeAtMs = watched ? nowMs + signInLookMs : null;
   if (asks) call.deadlineMs = nowMs + questionMs;
   call.updatedAtMs = nowMs;
   note(tables, call, closing.outcome, closing.error);
@@ -159,7 +161,7 @@ export function again(tables: Tables, call: Call): boolean {
   const row = tables.calls.get(call.id);
   if (row?.attempts !== call.attempts) return false;
   if (row.state === 'planned') return true;
-  if (row.state !== 'sending' || row.attempts >= maxTransmissions) return false;
+  if (row.state !== 'sending' || row.attempts >= maxTransmissions || row.taskId !== call.taskId) return false;
   row.state = 'planned';
   row.wakeAtMs = nowMs + againMs;
   release(row);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AgentReply, ReplyState } from '../../../src/agent/reply.ts';
 import { Fault } from '../../../src/fault.ts';
-import { conclude, isStale } from '../../../src/intention/conclude.ts';
+import { conclude, isStale, isUnheard } from '../../../src/intention/conclude.ts';
 import { messageId } from '../../../src/intention/message.ts';
 import { call } from '../../support/builders.ts';
 
@@ -91,5 +91,18 @@ describe('a snapshot of a resumed task', () => {
   test('that looks different is news', () => {
     expect(isStale(resumed, { ...reply('completed'), fingerprint: 'other' }, 1_000)).toBe(false);
     expect(isStale(call('c'), reply('input_required'), 1_000)).toBe(false);
+  });
+
+  test('that looks as before, without our message, shows that nobody saw it arrive; an agent that answered the send did', () => {
+    const orphaned = { ...resumed, state: 'sending' } as const;
+    expect(isUnheard(orphaned, reply('input_required'))).toBe(true);
+    expect(isUnheard(orphaned, { ...reply('input_required'), messageIds: [orphaned.messageId] })).toBe(false);
+    expect(isUnheard(orphaned, { ...reply('completed'), fingerprint: 'other' })).toBe(false);
+    expect(isUnheard({ ...resumed, state: 'working' }, reply('input_required'))).toBe(false);
+  });
+
+  test('what was left by the user, or met our own fault, failed in plain words', () => {
+    expect(conclude(call('a'), { kind: 'left' }, id)).toMatchObject({ state: 'failed', row: { type: 'error' }, reached: null });
+    expect(conclude(call('a'), { kind: 'broken', incidentId: 'i-1' }, id)?.row.content).toContain('i-1');
   });
 });
