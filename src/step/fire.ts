@@ -133,7 +133,8 @@ async function settle(
   }
   if (known) return giveAway(world, by, call, known);
   const sent = fault === null || fault.code === 'aborted' || (fault.code === 'agent_down' && fault.notes['sent'] !== false);
-  if (fault && !sent) return close(world, by, call, { kind: 'refused', fault });
+  // What was refused again may have happened the first time.
+  if (fault && !sent && call.attempts === 1) return close(world, by, call, { kind: 'refused', fault });
   const named = call.taskId === null && pushes(world, agent) ? await pushedTask(world, call) : null;
   if (named) return giveAway(world, by, call, named);
   return findOut(world, call, agent, by, end ?? fault?.code ?? 'the reply ended without saying anything');
