@@ -13,16 +13,19 @@ let streamer: ScriptedAgent;
 let poller: ScriptedAgent;
 let pusher: ScriptedAgent;
 let hasty: ScriptedAgent;
+let clerk: ScriptedAgent;
 const town = useTown(async () => {
   streamer = await scriptedAgent('streamer', { streaming: true });
   poller = await scriptedAgent('poller');
   pusher = await scriptedAgent('pusher', { push: true });
   hasty = await scriptedAgent('hasty', { streaming: true });
-  const others = [streamer.source, poller.source, pusher.source, { ...hasty.source, deadline_seconds: deadlineSeconds }];
+  clerk = await scriptedAgent('clerk');
+  const clerkSource = { ...clerk.source, deduplicates: true };
+  const others = [streamer.source, poller.source, pusher.source, { ...hasty.source, deadline_seconds: deadlineSeconds }, clerkSource];
   return { agents: [], others };
 });
 afterAll(async () => {
-  for (const { site } of [streamer, poller, pusher, hasty]) await site.close();
+  for (const { site } of [streamer, poller, pusher, hasty, clerk]) await site.close();
 });
 
 /** One call to that agent, then the report. */
@@ -50,6 +53,33 @@ const heard = (agent: ScriptedAgent, content: string) => [
 ];
 
 const sends = (agent: ScriptedAgent) => agent.methods().filter((method) => method.startsWith('Send'));
+
+describe('a send whose reply is lost, to an agent that is known to recognise a repeated message,', () => {
+  const messages = () => clerk.exchanges.flatMap(({ params }) => params.message ?? []);
+  const since = () => messages().slice(-sends(clerk).length);
+
+  it('is sent again, the very same message', async () => {
+    clerk.behave({
+      SendMessage: ({ cut, result }) => (sends(clerk).length < 3 ? cut() : result({ task: task('third', 'COMPLETED', 'once is enough') })),
+    });
+    expect(await rested(await begin(clerk))).toEqual(heard(clerk, 'once is enough'));
+    const [first, ...repeated] = since();
+    expect(repeated).toEqual([first, first]);
+  });
+
+  it('is sent three times, then said to be unknown', async () => {
+    clerk.behave({ SendMessage: ({ cut }) => cut() });
+    const receipt = await begin(clerk);
+    expect((await rested(receipt, 'input_required')).map(([type, agent]) => [type, agent])).toEqual([['input_required', 'plan']]);
+    expect(sends(clerk)).toHaveLength(3);
+  });
+
+  it('and refused the second time, is not said to have been refused', async () => {
+    clerk.behave({ SendMessage: ({ cut, error }) => (sends(clerk).length < 2 ? cut() : error(-32602)) });
+    const receipt = await begin(clerk);
+    expect((await rested(receipt, 'input_required')).map(([type, agent]) => [type, agent])).toEqual([['input_required', 'plan']]);
+  });
+});
 
 describe('a stream that is cut', () => {
   it('in the middle of its text is read on where the agent is', async () => {

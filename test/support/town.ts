@@ -52,7 +52,10 @@ export interface TownOptions {
   /** All of them when not said. */
   readonly agents?: readonly SampleName[];
   /** Card URLs of agents that the test runs itself. */
-  readonly others?: readonly (string | { readonly url: string; readonly name: string; readonly deadline_seconds?: number })[];
+  readonly others?: readonly (
+    | string
+    | { readonly url: string; readonly name: string; readonly deadline_seconds?: number; readonly deduplicates?: boolean }
+  )[];
   readonly bindings?: Readonly<Record<string, string>>;
 }
 
