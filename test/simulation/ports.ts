@@ -1,6 +1,7 @@
 // The World of one invocation: every port call waits its turn, may fail, and may be the last. Effects: on the simulation.
 
 import { Fault } from '../../src/fault.ts';
+import type { Call } from '../../src/intention/call.ts';
 import type { Ledger, Runner, World } from '../../src/world.ts';
 import { agentsOf, type Town } from './agents.ts';
 import { modelOf } from './model.ts';
@@ -69,6 +70,13 @@ export function worldOf(simulation: Simulation, own: Invocation, platform: Platf
     }
   }
 
+  /** Whoever tells of a call under way names its task once. */
+  function name({ id, taskId, agent }: Call): void {
+    const known = simulation.named.get(id) ?? taskId;
+    if (known !== taskId) simulation.violate(`call ${short(id)} to ${agent} was on ${known} and is on ${taskId}`);
+    if (known !== null) simulation.named.set(id, known);
+  }
+
   const rule = <T>(name: string, work: () => Promise<T>): Promise<T> => request(`ledger.${name}`, work);
   const { ledger } = store;
   const rules: Ledger = {
@@ -78,7 +86,12 @@ export function worldOf(simulation: Simulation, own: Invocation, platform: Platf
       return rule('accept', () => ledger.accept(message));
     },
     claim: (intention, by) => rule('claim', () => ledger.claim(intention, by)),
-    claimCall: (call, by) => rule('claimCall', () => ledger.claimCall(call, by)),
+    claimCall: (call, by) =>
+      rule('claimCall', async () => {
+        const claim = await ledger.claimCall(call, by);
+        if (claim.kind === 'claimed' && claim.call.state === 'working') name(claim.call);
+        return claim;
+      }),
     decide: (context, by, outcome) => {
       if (outcome.kind === 'reassign') faults.happened('moves a message');
       return rule('decide', () => ledger.decide(context, by, outcome));

@@ -92,6 +92,7 @@ export async function run({ store, token, fired }: Shared, seed: number, number:
     conversations: new Set(),
     published: [],
     received: [],
+    named: new Map(),
     cancels: [],
     garbled: new Set(),
     tell,

@@ -25,6 +25,8 @@ export interface Simulation {
   /** What was published, in order. */
   readonly published: { readonly conversation: ConversationId; readonly event: StreamEvent }[];
   readonly received: Received[];
+  /** The task of each call at work, as a claim last told of it. */
+  readonly named: Map<CallId, string>;
   /** Each try of CancelTask. */
   readonly cancels: CallId[];
   /** Calls whose execution an agent reported with something unreadable. */

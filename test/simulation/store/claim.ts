@@ -185,8 +185,9 @@ function nextLookMs(call: CallRow, nowMs: number): number | null {
 function waitFor(call: CallRow, by: RunnerName, nowMs: number): number | null {
   if (call.wakeAtMs === null) return null;
   const others = call.leaseBy !== null && call.leaseBy !== by;
-  const atMs = others ? Math.max(call.wakeAtMs, call.leaseUntilMs ?? call.wakeAtMs) : call.wakeAtMs;
-  return Math.max(0, atMs - nowMs);
+  const freeMs = others ? (call.leaseUntilMs ?? call.wakeAtMs) : call.wakeAtMs;
+  const restedMs = call.state === 'planned' || call.lastLookAtMs === null ? call.wakeAtMs : call.lastLookAtMs + lookPauseMs;
+  return Math.max(0, Math.max(call.wakeAtMs, freeMs, restedMs) - nowMs);
 }
 
 export function renew(

@@ -176,9 +176,10 @@ export function again(tables: Tables, call: Call): boolean {
 export function cancelled(tables: Tables, call: Call, outcome: CancelOutcome): void {
   const row = tables.calls.get(call.id);
   if (row?.cancel !== 'wanted') return;
-  // A task that nobody has named yet may still be named, and canceled then.
-  if (outcome !== 'unsettled' || row.taskId !== null) row.cancel = 'done';
+  // A task that nobody had named yet may still be named, and canceled then; it may just have been.
+  const nameless = outcome === 'unsettled' && call.taskId === null;
+  if (outcome !== 'unsettled' || (row.taskId !== null && !nameless)) row.cancel = 'done';
   row.cancelOutcome = outcome;
-  row.wakeAtMs = null;
+  if (!nameless || row.taskId === null) row.wakeAtMs = null;
   release(row);
 }
