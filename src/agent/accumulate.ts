@@ -23,21 +23,29 @@ interface Artifact {
 /**
  * `bound` once, when the task's id is known; `text` for each new piece of the answer (never for a question or a failure); `reply` last, at the first message or
  * state that is over or a question. A source that ends before yields none. Tolerated: updates before any task, chunks of an
- * artifact never begun, snapshots and messages repeated. Throws what the source throws.
+ * artifact never begun, snapshots and messages repeated, messages that grow. Throws what the source throws.
  */
 export async function* accumulate(source: AsyncIterable<a2a.StreamResponse>, turn: Turn): AsyncGenerator<AgentEvent, void, undefined> {
   let taskId: string | null = null;
   let contextId: string | null = null;
   let status: a2a.TaskStatus | undefined;
   const artifacts = new Map<string, Artifact>();
-  const messages: a2a.Message[] = [];
+  const messages = new Map<string, a2a.Message>();
   const messageIds = new Set<string>();
   const spoken = speaker();
 
   const hear = (message: a2a.Message | undefined): string => {
-    if (message === undefined || message.role === a2a.Role.ROLE_USER || messages.some((known) => isSame(known, message))) return '';
-    messages.push(message);
-    return spoken.say(textOf({ kind: 'message', parts: message.parts }), null);
+    if (message === undefined || message.role === a2a.Role.ROLE_USER) return '';
+    const text = textOf({ kind: 'message', parts: message.parts });
+    const source = message.messageId === '' ? null : `message ${message.messageId}`;
+    // Messages without an id are the same when they say the same.
+    const key = source ?? `text ${text}`;
+    const known = messages.get(key);
+    const former = known ? textOf({ kind: 'message', parts: known.parts }) : '';
+    // Some send one message again and again while it grows.
+    if (known !== undefined && !text.startsWith(former)) return '';
+    messages.set(key, message);
+    return spoken.say(text.slice(former.length), source);
   };
 
   const take = (wire: a2a.Artifact, append: boolean): string => {
@@ -100,17 +108,11 @@ export async function* accumulate(source: AsyncIterable<a2a.StreamResponse>, tur
     // A question or a failure is no piece of an answer: its reply, next, says it whole.
     if (text !== '' && (state === 'working' || state === 'completed')) yield { kind: 'text', text };
     if (state !== 'working') {
-      const view = { taskId, contextId, status, messages, messageIds: [...messageIds] };
+      const view = { taskId, contextId, status, messages: [...messages.values()], messageIds: [...messageIds] };
       yield { kind: 'reply', reply: viewReply({ ...view, artifacts: [...artifacts.values()].map(({ wire }) => wire) }) };
       return;
     }
   }
-}
-
-/** Messages without an id are the same when they say the same. */
-function isSame(one: a2a.Message, other: a2a.Message): boolean {
-  if (one.messageId !== '' || other.messageId !== '') return one.messageId === other.messageId;
-  return textOf({ kind: 'message', parts: one.parts }) === textOf({ kind: 'message', parts: other.parts });
 }
 
 /** Puts pieces of text one after the other: what does not go on from the same source begins a new line. */

@@ -2,11 +2,12 @@
 
 import type { AgentName } from '../intention/message.ts';
 
-/** One way to reach the agent. Source: A2A v1.0 §4.4.6 AgentInterface; v0.3 cards are read into it. */
+/** One way to reach the agent. Source: A2A v1.0 §4.4.6 AgentInterface; older cards are read into it. */
 export interface AgentInterface {
   readonly url: string;
   readonly binding: 'JSONRPC' | 'HTTP+JSON';
-  readonly version: '1.0' | '0.3';
+  /** What is spoken there: 0.3 stands for v0.2 too, which sends the same. */
+  readonly version: '1.0' | '0.3' | '0.1';
   readonly tenant?: string;
 }
 

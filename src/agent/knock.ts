@@ -1,9 +1,7 @@
 // Whether anybody listens at an address of this machine. Effects: network, by workerd's sockets.
 
 import { connect } from 'cloudflare:sockets';
-
-/** A listener on loopback answers within a millisecond. */
-const knockMs = 1_000;
+import { knockMs } from '../intention/limits.ts';
 
 /**
  * False: nothing listens, for certain. workerd tells a refused connection and one lost on the way by the same words, and only

@@ -2,13 +2,11 @@
 
 import { asFault } from '../fault.ts';
 import type { Call } from '../intention/call.ts';
+import { probeMs } from '../intention/limits.ts';
 import { callId, conversationId, intentionId, messageId, type OwnerId } from '../intention/message.ts';
 import { within } from '../time-limit.ts';
 import type { Agents, Ids, Ledger } from '../world.ts';
 import type { Agent } from './card.ts';
-
-/** For the reply to one of the two messages; its task is known sooner. */
-const replyMs = 20_000;
 
 export interface Probed {
   readonly deduplicates: boolean;
@@ -46,7 +44,7 @@ async function taskOf(world: ProbeWorld, agent: Agent, call: Call): Promise<stri
   // Nobody waits for a push.
   const silent: Agent = { ...agent, card: { ...agent.card, pushNotifications: false } };
   try {
-    await within(replyMs, null, async (signal) => {
+    await within(probeMs, null, async (signal) => {
       for await (const event of world.agents.send(silent, call, [], signal)) {
         if (event.kind === 'bound') taskId = event.taskId;
         else if (event.kind === 'reply') taskId = event.reply.taskId ?? taskId;

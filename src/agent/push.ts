@@ -39,7 +39,7 @@ const id = z.string().min(1);
 const message = z.object({ taskId: id.optional() });
 const update = z.object({ taskId: id });
 
-/** v1.0: exactly one of four; v0.3: a bare object that says its kind, or a task that doesn't. Sources: A2A v1.0 §4.3.3; v0.3 §9.5. */
+/** v1.0: exactly one of four; v0.3: a bare object that says its kind; v0.1, and sloppy others: one that doesn't. Sources: A2A v1.0 §4.3.3; v0.3 §9.5. */
 const notification = z.union([
   z.object({ task: z.object({ id }) }).transform(({ task }) => task.id),
   z.object({ statusUpdate: update }).transform(({ statusUpdate }) => statusUpdate.taskId),
@@ -47,6 +47,7 @@ const notification = z.union([
   z.object({ message }).transform((body) => body.message.taskId ?? null),
   z.object({ kind: z.enum(['status-update', 'artifact-update']), taskId: id }).transform(({ taskId }) => taskId),
   z.object({ kind: z.literal('message'), taskId: id.optional() }).transform(({ taskId }) => taskId ?? null),
+  z.object({ id, artifact: z.looseObject({}) }).transform((update) => update.id),
   z.object({ kind: z.literal('task').optional(), id, status: z.looseObject({}) }).transform((task) => task.id),
 ]);
 

@@ -71,7 +71,7 @@ interface Offer {
 
 /**
  * The card, every text capped, or in words what is wrong with it. Interfaces are resolved against `cardUrl`; those that are
- * not on its origin or not of a kind we speak are dropped, and of the others v1.0 comes first, else the card's order is kept.
+ * not on its origin or not of a kind we speak are dropped, and of the others the newest comes first, else the card's order is kept.
  */
 export function readCard(json: unknown, cardUrl: string): AgentCard | string {
   const home = callable(cardUrl);
@@ -100,7 +100,7 @@ export function readCard(json: unknown, cardUrl: string): AgentCard | string {
   if (offers.length === 0) return 'the card names no address of the agent';
 
   const spoken = offers.flatMap((offer) => readInterface(offer, home));
-  if (spoken.length === 0) return 'the card offers neither JSONRPC nor HTTP+JSON in a version that we speak (1.0, 0.3)';
+  if (spoken.length === 0) return 'the card offers neither JSONRPC nor HTTP+JSON in a version that we speak (1.0, 0.3, 0.1)';
   const ours = spoken.filter((offer) => sameOrigin(new URL(offer.url), home));
   if (ours.length === 0) return `the agent's addresses are not on the origin of its card, ${home.origin}`;
 
@@ -132,15 +132,25 @@ export function agentSlug(cardName: string): string {
   return slug || 'agent';
 }
 
-/** In a hybrid card `protocolVersion` may be the new one's; without new interfaces it says what is spoken at `url`. */
-function legacyVersion(card: { readonly supportedInterfaces: readonly unknown[]; readonly protocolVersion?: string | undefined }): string {
-  return card.supportedInterfaces.length > 0 ? '0.3' : card.protocolVersion || '0.3';
+/**
+ * In a hybrid card `protocolVersion` may be the new one's; without new interfaces it says what is spoken at `url`. Where it
+ * says nothing, only v0.1 had `authentication`, and what v0.2 put in its place was `security`.
+ */
+function legacyVersion(card: z.infer<typeof wireCard>): string {
+  if (card.supportedInterfaces.length > 0) return '0.3';
+  if (card.protocolVersion) return card.protocolVersion;
+  const later = ['preferredTransport', 'additionalInterfaces', 'security', 'securitySchemes'];
+  return 'authentication' in card && !later.some((field) => isSaid(card[field])) ? '0.1' : '0.3';
 }
 
-/** v1.0 first, else as the card has it; a v0.3 card may name its preferred interface again among the others. */
+function isSaid(value: unknown): boolean {
+  return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
+}
+
+/** The newest first, else as the card has it; a v0.3 card may name its preferred interface again among the others. */
 function byVersion(offers: readonly AgentInterface[]): readonly AgentInterface[] {
   const different = offers.filter((offer, place) => place === offers.findIndex((former) => isSameWay(former, offer)));
-  return [...different.filter(({ version }) => version === '1.0'), ...different.filter(({ version }) => version === '0.3')];
+  return (['1.0', '0.3', '0.1'] as const).flatMap((wanted) => different.filter(({ version }) => version === wanted));
 }
 
 function isSameWay(one: AgentInterface, other: AgentInterface): boolean {
@@ -149,9 +159,17 @@ function isSameWay(one: AgentInterface, other: AgentInterface): boolean {
 
 function readInterface(offer: Offer, home: URL): readonly AgentInterface[] {
   const url = callable(offer.url, home.href);
-  const binding = (['JSONRPC', 'HTTP+JSON'] as const).find((known) => known === offer.binding.toUpperCase());
-  const version = offer.version.startsWith('1') ? '1.0' : offer.version.startsWith('0.') ? '0.3' : null;
+  const letters = offer.binding.toUpperCase().replaceAll(/[^A-Z]/g, '');
+  const binding = (['JSONRPC', 'HTTP+JSON'] as const).find((known) => known.replace('+', '') === letters);
+  const version = readVersion(offer.version);
   if (url === null || binding === undefined || version === null) return [];
-  // v0.2 spoke JSON-RPC alone, which v0.3 left as it was.
   return [{ url: url.href, binding, version, ...(offer.tenant ? { tenant: offer.tenant } : {}) }];
+}
+
+/** v0.2 spoke JSON-RPC alone, which v0.3 left as it was. Null: a version that we don't know. */
+function readVersion(named: string): AgentInterface['version'] | null {
+  const [, major, minor] = /^v?(\d+)(?:\.(\d+))?/i.exec(named.trim()) ?? [];
+  if (major === '1') return '1.0';
+  if (major !== '0') return null;
+  return minor === '1' ? '0.1' : '0.3';
 }

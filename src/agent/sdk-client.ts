@@ -1,4 +1,4 @@
-// The port Agents on the A2A SDK: v1.0 and v0.3, JSON-RPC and HTTP+JSON. Effects: network.
+// The port Agents on the A2A SDK: v1.0, v0.3 and, in its words, what came before; JSON-RPC and HTTP+JSON. Effects: network.
 
 import * as a2a from '@a2a-js/sdk';
 import { type Client, ClientFactory, JsonRpcTransportFactory, RestTransportFactory } from '@a2a-js/sdk/client';
@@ -9,10 +9,12 @@ import type { Settings } from '../settings.ts';
 import type { Agents } from '../world.ts';
 import { accumulate } from './accumulate.ts';
 import type { Agent, AgentInterface } from './card.ts';
+import { converse } from './converse.ts';
 import { isOver, isProtocolError, isUnknownTask, sdkFault, statusFault } from './failure.ts';
+import { knownTask } from './first-version.ts';
 import { writePart } from './part.ts';
 import { pushSecret } from './push.ts';
-import { type AgentEvent, messageReply, type RawPart, taskReply } from './reply.ts';
+import { type AgentEvent, type AgentReply, messageReply, type RawPart, taskReply } from './reply.ts';
 import { type Knock, maxAnswerBytes, maxStreamBytes, safeFetch } from './safe-fetch.ts';
 import { readSources } from './sources.ts';
 
@@ -34,11 +36,15 @@ export function createAgents(settings: AgentSettings, knock: Knock | null): Agen
     const source = settings.agentSources.find(({ url }) => url === agent.source) ?? null;
     const fetchImpl: typeof fetch = async (input, init = {}) => {
       const url = input instanceof Request ? input.url : String(input);
-      const response = await safeFetch({ url, init, agent: agent.name, source, timeoutMs, maxBytes, knock });
-      if (response.ok) return response;
-      const body = plainStatuses.has(response.status) ? '' : await response.text();
-      if (!isProtocolError(body, way.binding)) throw statusFault(response.status, response.headers.get('retry-after'), agent.name);
-      return new Response(body, response);
+      const exchange = async (sent: RequestInit): Promise<Response> => {
+        const response = await safeFetch({ url, init: sent, agent: agent.name, source, timeoutMs, maxBytes, knock });
+        if (response.ok) return response;
+        const body = plainStatuses.has(response.status) ? '' : await response.text();
+        if (!isProtocolError(body, way.binding)) throw statusFault(response.status, response.headers.get('retry-after'), agent.name);
+        return new Response(body, response);
+      };
+      if (way.binding !== 'JSONRPC' || typeof init.body !== 'string') return exchange(init);
+      return converse(way.version, init.body, (body) => exchange({ ...init, body }));
     };
     const options = { fetchImpl, legacyCompat: { enabled: true } };
     const factory = new ClientFactory({ transports: [new JsonRpcTransportFactory(options), new RestTransportFactory(options)] });
@@ -49,6 +55,39 @@ export function createAgents(settings: AgentSettings, knock: Knock | null): Agen
   const ask = async <Answer>(agent: Agent, question: (client: Client) => Promise<Answer>): Promise<Answer> =>
     question(await connect(agent, lookRequestMs, maxAnswerBytes));
 
+  const get: Agents['get'] = async (agent, call, signal) => {
+    try {
+      const taskId = knownTask(wayTo(agent), call) ?? (await ask(agent, (client) => findTask(client, call, signal)));
+      if (taskId === null) return null;
+      const task = await ask(agent, (client) => client.getTask(a2a.GetTaskRequest.fromJSON({ id: taskId }), { signal }));
+      return taskReply(task, call.messageId);
+    } catch (thrown) {
+      if (isUnknownTask(thrown)) return null;
+      throw sdkFault(thrown, agent.name);
+    }
+  };
+
+  /** Some agents call a task completed before they tell what came of it: who says nothing is looked at once more. */
+  async function* complete(
+    agent: Agent,
+    call: Call,
+    events: AsyncIterable<AgentEvent>,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, void, undefined> {
+    for await (const event of events) {
+      if (event.kind === 'reply' && isEmpty(event.reply)) {
+        const { reply } = event;
+        const whole = await get(agent, { ...call, taskId: reply.taskId }, signal).catch(() => null);
+        if (whole?.state === 'completed' && !isEmpty(whole)) {
+          if (whole.content !== '') yield { kind: 'text', text: whole.content };
+          yield { kind: 'reply', reply: { ...whole, contextId: whole.contextId ?? reply.contextId } };
+          continue;
+        }
+      }
+      yield event;
+    }
+  }
+
   return {
     read: readSources,
 
@@ -56,32 +95,27 @@ export function createAgents(settings: AgentSettings, knock: Knock | null): Agen
       const request = await sendRequest(settings, agent, call, parts);
       const { streaming } = agent.card;
       const client = await connect(agent, replyMs, streaming ? maxStreamBytes : maxAnswerBytes);
-      if (streaming) yield* listen(agent, call, client.sendMessageStream(request, { signal }));
-      else yield* answer(agent, call, client.sendMessage(request, { signal }));
+      const events = streaming
+        ? listen(agent, call, client.sendMessageStream(request, { signal }))
+        : answer(agent, call, client.sendMessage(request, { signal }));
+      yield* complete(agent, call, events, signal);
     },
 
     async *subscribe(agent, call, signal) {
-      if (call.taskId === null) return;
+      const id = knownTask(wayTo(agent), call);
+      if (id === null) return;
       const client = await connect(agent, replyMs, maxStreamBytes);
-      yield* listen(agent, call, client.resubscribeTask(a2a.SubscribeToTaskRequest.fromJSON({ id: call.taskId }), { signal }));
+      const events = listen(agent, call, client.resubscribeTask(a2a.SubscribeToTaskRequest.fromJSON({ id }), { signal }));
+      yield* complete(agent, call, events, signal);
     },
 
-    async get(agent, call, signal) {
-      try {
-        const taskId = call.taskId ?? (await ask(agent, (client) => findTask(client, call, signal)));
-        if (taskId === null) return null;
-        const task = await ask(agent, (client) => client.getTask(a2a.GetTaskRequest.fromJSON({ id: taskId }), { signal }));
-        return taskReply(task, call.messageId);
-      } catch (thrown) {
-        if (isUnknownTask(thrown)) return null;
-        throw sdkFault(thrown, agent.name);
-      }
-    },
+    get,
 
     async cancel(agent, call, signal) {
       try {
-        if (call.taskId === null) return null;
-        const request = a2a.CancelTaskRequest.fromJSON({ id: call.taskId });
+        const id = knownTask(wayTo(agent), call);
+        if (id === null) return null;
+        const request = a2a.CancelTaskRequest.fromJSON({ id });
         const task = await ask(agent, (client) => client.cancelTask(request, { signal }));
         const { state } = taskReply(task, call.messageId);
         return state === 'canceled' ? 'canceled' : state === 'completed' || state === 'failed' || state === 'rejected' ? 'finished' : null;
@@ -105,8 +139,13 @@ function wayTo(agent: Agent): AgentInterface {
 /** The card as the SDK needs it: the one interface that we chose, and what it looks at. */
 function sdkCard(agent: Agent, way: AgentInterface): a2a.AgentCard {
   const { name, streaming, pushNotifications } = agent.card;
-  const supportedInterfaces = [{ url: way.url, protocolBinding: way.binding, protocolVersion: way.version, tenant: way.tenant ?? '' }];
+  const supportedInterfaces = [{ url: way.url, protocolBinding: way.binding, protocolVersion: sdkVersion(way), tenant: way.tenant ?? '' }];
   return a2a.AgentCard.fromJSON({ name, supportedInterfaces, capabilities: { streaming, pushNotifications } });
+}
+
+/** The SDK speaks to v0.1 as to v0.3; `converse` makes of it what was meant. */
+function sdkVersion({ version }: AgentInterface): string {
+  return version === '0.1' ? '0.3' : version;
 }
 
 /** Nothing in it tells who the user is. */
@@ -147,6 +186,10 @@ async function* listen(agent: Agent, call: Call, stream: AsyncIterable<a2a.Strea
     const { cut } = fault.notes;
     if (fault.code !== 'agent_down' || cut !== true) throw fault;
   }
+}
+
+function isEmpty({ state, taskId, parts }: AgentReply): boolean {
+  return state === 'completed' && taskId !== null && parts.length === 0;
 }
 
 async function* answer(agent: Agent, call: Call, sent: Promise<a2a.SendMessageResult>): AsyncGenerator<AgentEvent, void, undefined> {

@@ -2,6 +2,7 @@
 
 import { bytesOf } from '../body.ts';
 import { asFault, Fault, toProblem, toWebhookStatus } from '../fault.ts';
+import { armAheadMs } from '../intention/limits.ts';
 import { callId } from '../intention/message.ts';
 import type { Settings } from '../settings.ts';
 import type { Ledger, Log, Runner } from '../world.ts';
@@ -9,8 +10,6 @@ import { readPush, verifyPush } from './push.ts';
 
 /** A notification may hold a whole task; we only need to know that it is one. */
 const maxBodyBytes = 1_048_576;
-/** When the call is looked at if this invocation dies before it kicks. */
-const afterCrashMs = 5_000;
 
 /** What of the World it needs. */
 export interface PushWorld {
@@ -43,7 +42,7 @@ async function takePush({ ledger, runner, settings }: PushWorld, call: string, r
   if (!(await verifyPush(settings.pushSecrets, call, request.headers))) throw new Fault('unauthorized');
   const push = readPush(await readJson(request));
   if (push === null) throw new Fault('invalid_request', { detail: 'The body is not a push notification' });
-  await runner.arm(`call:${call}`, afterCrashMs);
+  await runner.arm(`call:${call}`, armAheadMs);
   const poked = await ledger.poke(callId(call), push.taskId);
   // One that was due already is about to be looked at: a flood of notifications kicks once.
   if (poked === 'poked') await runner.kick(`call:${call}`);

@@ -58,7 +58,8 @@ export async function claimCall(
         c.state = 'sending' and exists (select 1 from call_attempt t where t.call_id = c.id and t.attempt = c.attempts and t.token = ${token}::uuid) as fresh, ${callJson(sql`c`)} as call, now() as now,
         (select to_jsonb(a) from agent a where a.id = c.agent_id) as agent,
         case when c.wake_at is not null then greatest(0, extract(epoch from
-          case when c.lease_by <> ${by} then greatest(c.wake_at, c.lease_until) else c.wake_at end - now()) * 1000)::float8 end as in_ms
+          greatest(c.wake_at, case when c.lease_by <> ${by} then c.lease_until end, case when c.state <> 'planned' then c.last_look_at + ${lookPause} end)
+          - now()) * 1000)::float8 end as in_ms
       from call c where c.id = ${q}`,
   ]);
   if (!result) return { kind: 'wait', inMs: null };
@@ -74,11 +75,12 @@ export async function claimCall(
   };
 }
 
-/** What CancelTask came to, in the end. */
+/** What CancelTask came to, in the end. A task that had no name yet may still be named, and canceled then; it may just have been. */
 export async function cancelled(db: Database, call: Call, outcome: CancelOutcome): Promise<void> {
-  await db.one(
-    sql`update call set cancel = case when ${outcome} = 'unsettled' and task_id is null then cancel else 'done' end, cancel_outcome = ${outcome}, wake_at = null, lease_by = null, lease_until = null where id = ${call.id}::uuid and cancel = 'wanted'`,
-  );
+  const nameless = outcome === 'unsettled' && call.taskId === null;
+  await db.one(sql`update call c set cancel = case when ${outcome} = 'unsettled' and (c.task_id is null or ${nameless}) then c.cancel else 'done' end,
+      cancel_outcome = ${outcome}, wake_at = case when ${nameless} and c.task_id is not null then c.wake_at end, lease_by = null, lease_until = null
+    where c.id = ${call.id}::uuid and c.cancel = 'wanted'`);
 }
 
 /**

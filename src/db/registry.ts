@@ -7,8 +7,8 @@ import { type Database, json } from './database.ts';
 import { type AgentRow, agentFrom } from './rows.ts';
 
 /**
- * One request. An agent keeps its id under its name when its source moves; a name that another configured source holds
- * gets a number. A source that could not be read keeps the agents it had.
+ * One request. An agent keeps its id under its name when its source moves, but not what was learned of it at its old
+ * address; a name that another configured source holds gets a number. A source that could not be read keeps the agents it had.
  */
 export async function keepAgents(
   db: Database,
@@ -43,7 +43,11 @@ export async function keepAgents(
       insert into agent (id, namespace, name, source, card_url, card, fetched_at)
       select id, namespace, unique_name, source, card_url, card, now() from named
       on conflict (namespace, name) do update set source = excluded.source, card_url = excluded.card_url, card = excluded.card,
-        fetched_at = excluded.fetched_at, missing_since = null`,
+        fetched_at = excluded.fetched_at, missing_since = null,
+        deduplicates = case when agent.card_url = excluded.card_url then agent.deduplicates end,
+        probed_at = case when agent.card_url = excluded.card_url then agent.probed_at end,
+        failures = case when agent.card_url = excluded.card_url then agent.failures else 0 end,
+        down_until = case when agent.card_url = excluded.card_url then agent.down_until end`,
     sql`update agent a set missing_since = now()
       from jsonb_to_recordset(${json(readings.filter((reading) => reading.error === null).map((reading) => ({ url: reading.source })))}) as x(url text)
       where a.source = x.url and a.missing_since is null and a.fetched_at < now()`,

@@ -164,7 +164,7 @@ export const call = pgTable(
     lastPokeAt: at('last_poke_at'),
     cancel: text({ enum: ['wanted', 'done'] }),
     cancelAttempts: integer('cancel_attempts').notNull().default(0),
-    /** Null while CancelTask is wanted. */
+    /** Null until CancelTask is settled or given up; `unsettled` and still wanted: the task may yet be named by a push. */
     cancelOutcome: text('cancel_outcome', { enum: cancelOutcomes }),
     /** Why it failed, for operators. */
     error: text(),

@@ -49,9 +49,9 @@ export interface Call {
   readonly state: CallState;
   /** The question that this call answers on the same task. */
   readonly answers: CallId | null;
-  /** Transmissions begun so far; the attempt of its deltas. */
+  /** Transmissions begun so far. */
   readonly attempts: number;
-  /** How often its task was looked up; the backoff of polling counts by it. */
+  /** How often its task was looked up; the backoff of polling counts by it. With `attempts` it numbers what is streamed of it. */
   readonly polls: number;
   /** Of the snapshot that closed it. */
   readonly fingerprint: string | null;

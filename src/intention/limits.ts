@@ -77,6 +77,10 @@ export const usualFreshMs = 5 * minute;
 export const minFreshMs = 30 * second;
 export const maxFreshMs = hour;
 export const rereadMs = 15 * second;
+/** The reply to one of a probe's two messages; its task is known sooner. */
+export const probeMs = 20 * second;
+/** Whether anybody listens on this machine: a listener on loopback answers within a millisecond. */
+export const knockMs = 1 * second;
 
 // The model.
 

@@ -118,7 +118,8 @@ function calls(
       contextId: question ? question.contextId : (free?.contextId ?? null),
       referenceTaskIds: !question && free?.taskId ? [free.taskId] : [],
       answers: question?.id ?? null,
-      staleFingerprint: question?.fingerprint ?? null,
+      // One in doubt never showed a turn of its own: its task may still stand at the question that it was to answer.
+      staleFingerprint: question?.fingerprint ?? question?.staleFingerprint ?? null,
       allowedMs: agent.allowedMs ?? (agent.card.pushNotifications && means.push ? pushCallMs : callMs),
     };
     // What an agent may never have got goes with the question again.

@@ -11,7 +11,7 @@ import { callEvent } from '../stream/event.ts';
 import { within } from '../time-limit.ts';
 import type { World } from '../world.ts';
 import type { Alarm } from './alarm.ts';
-import { close, doubt, findOut, fire, keep, pushes, readOn } from './fire.ts';
+import { close, doubt, findOut, fire, giveAway, keep, pushes, readOn } from './fire.ts';
 
 /**
  * One wake-up. Returns in how many ms to wake again; null: nothing is left to do. Throws Fault when the world is away.
@@ -64,8 +64,12 @@ async function look(world: World, { call, agent, nowMs }: Claimed, alarm: Alarm)
     const unheard = news && isUnheard(call, reply);
     if (unheard && call.state === 'sending') return await doubt(world, name, call, agent, 'the task does not know of the message');
     if (news && !unheard) return await close(world, name, call, await keep(world, call, reply));
-    const early = call.state === 'working' && nowMs < call.deadlineMs && call.polls <= maxResubscriptions;
-    if (early && reply.state === 'working' && agent.card.streaming && !pushes(world, agent)) return await readOn(world, call, agent, alarm);
+    const atWork = reply.state === 'working' && nowMs < call.deadlineMs;
+    // It has arrived, so nothing is in doubt any more; without this it would be looked up at the shortest pause to its end.
+    if (atWork && call.state === 'sending' && call.taskId !== null)
+      return await giveAway(world, name, call, { taskId: call.taskId, contextId: reply.contextId });
+    const early = call.state === 'working' && call.polls <= maxResubscriptions;
+    if (atWork && early && agent.card.streaming && !pushes(world, agent)) return await readOn(world, call, agent, alarm);
   } catch (thrown) {
     const fault = passing(asFault(thrown));
     world.log('look failed', { call: call.id, agent: call.agent, code: fault.code, polls: call.polls });
@@ -75,7 +79,10 @@ async function look(world: World, { call, agent, nowMs }: Claimed, alarm: Alarm)
   return close(world, name, call, { kind: 'late' });
 }
 
-/** A task whose name never reached us is looked for first. What came of it is told to whoever watches. A claim beyond the last try only says so: the one before it died. */
+/**
+ * A task whose name never reached us is looked for first. What came of it is told to whoever watches. A claim beyond the
+ * last try only says so: the one before it died.
+ */
 async function cancel(world: World, { call, agent, inMs }: Claimed, { signal }: Alarm): Promise<number | null> {
   const exhausted = call.cancelAttempts > maxCancels && call.cancelOutcome === null;
   const named = exhausted ? null : call.taskId === null ? await nameTask(world, call, agent, signal) : call;
@@ -83,7 +90,7 @@ async function cancel(world: World, { call, agent, inMs }: Claimed, { signal }: 
   const outcome = settled ?? (call.cancelAttempts >= maxCancels ? 'unsettled' : null);
   world.log('task canceled', { call: call.id, agent: call.agent, outcome, tries: call.cancelAttempts });
   if (outcome === null) return inMs;
-  await world.ledger.cancelled(call, outcome);
+  await world.ledger.cancelled(named ?? call, outcome);
   tell(world, { ...call, cancelOutcome: outcome });
   return null;
 }

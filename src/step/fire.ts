@@ -40,8 +40,8 @@ interface Reading {
 
 /**
  * Sends `call`, whose attempt the ledger already holds, and reads the reply live. Ends with the call closed (its
- * `Observed`), or with null: it was given to its own Runner to be looked up, or the work was stopped. The send is never
- * repeated here: what can't be known is said.
+ * `Observed`), or with null: it was given to its own Runner to be looked up or sent again, or the work was stopped. The
+ * send is never repeated here.
  */
 export async function fire(world: World, call: Call, agent: Agent, parts: readonly RawPart[], alarm: Alarm): Promise<Observed | null> {
   return listen(world, call, agent, alarm, (signal) => world.agents.send(agent, call, parts, signal));
@@ -124,8 +124,13 @@ async function settle(
 ): Promise<Observed | null> {
   // What answers at once may still show the turn before; a stream tells that by itself.
   const old = reply !== null && !agent.card.streaming && isStale(call, reply, world.clock.nowMs());
-  if (reply && reply.state !== 'working' && !old) return close(world, by, call, await keep(world, call, reply));
   const known = task ?? taskOf(reply);
+  if (reply && reply.state !== 'working' && !old) {
+    const observed = await close(world, by, call, await keep(world, call, reply));
+    // It was stopped meanwhile: its task, which may wait for an answer, is canceled under the name that is known only here.
+    if (observed?.message === null && known) await world.ledger.bind(call, known.taskId, known.contextId, false);
+    return observed;
+  }
   if (end === 'stopped' || end === 'lease lost') {
     // Whoever stopped us cancels the task, once its id is in the ledger.
     if (known) await world.ledger.bind(call, known.taskId, known.contextId, false);
@@ -169,9 +174,10 @@ export async function findOut(world: World, call: Call, agent: Agent, by: Runner
   return doubt(world, by, call, agent, error);
 }
 
-/** Nobody can tell what came of the send. */
+/** Nobody can tell what came of the send: planned once more where that is safe and there is time for it, else said. */
 export async function doubt(world: World, by: RunnerName, call: Call, agent: Agent, error: string): Promise<Observed | null> {
-  if (!agent.deduplicates || call.state !== 'sending' || call.attempts >= maxTransmissions)
+  const inTime = world.clock.nowMs() < call.deadlineMs;
+  if (!agent.deduplicates || call.state !== 'sending' || call.attempts >= maxTransmissions || !inTime)
     return close(world, by, call, { kind: 'unknown', error });
   await world.runner.arm(`call:${call.id}`, againMs);
   const again = await patiently(() => world.ledger.again(call));
@@ -180,7 +186,7 @@ export async function doubt(world: World, by: RunnerName, call: Call, agent: Age
 }
 
 /** The task is known: its own Runner looks it up from here on. Armed first, so that a crash in between is found. */
-async function giveAway(world: World, by: RunnerName, call: Call, task: Task): Promise<Observed | null> {
+export async function giveAway(world: World, by: RunnerName, call: Call, task: Task): Promise<Observed | null> {
   await world.runner.arm(`call:${call.id}`, firstLookMs);
   if (await world.ledger.bind(call, task.taskId, task.contextId, false)) return null;
   // The call is over, and this changes nothing; or the agent named a task of another call, and this one cannot be found.
@@ -192,7 +198,10 @@ export async function keep(world: World, call: Call, reply: AgentReply): Promise
   return { kind: 'reply', reply, items: await patiently(() => world.files.keep(call.ownerId, call.conversationId, reply.parts)) };
 }
 
-/** Closes the call through the ledger's one compare-and-set and tells whoever watches. A crash after the commit finds an alarm: ours, or the one armed here. */
+/**
+ * Closes the call through the ledger's one compare-and-set and tells whoever watches. A crash after the commit finds an
+ * alarm: ours, or the one armed here.
+ */
 export async function close(world: World, by: RunnerName, call: Call, heard: Heard): Promise<Observed | null> {
   const closing = conclude(call, heard, messageId(world.ids.next()));
   if (closing === null) return null;

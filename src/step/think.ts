@@ -1,7 +1,7 @@
 // One decision of the model, with at most one repair turn, streamed as it is made. Effects: the model, the stream.
 
 import { Fault } from '../fault.ts';
-import { type Decision, type Json, planName } from '../intention/message.ts';
+import { type Decision, type Json, planName, type Usage } from '../intention/message.ts';
 import type { Input } from '../intention/transition.ts';
 import { promptHash } from '../plan/hash.ts';
 import { parse } from '../plan/parse.ts';
@@ -15,8 +15,9 @@ import type { StepContext } from './context.ts';
 const tries = 3;
 
 /**
- * Renders, asks, parses; no model is asked for what the user decided. What can't be used gets the validator's words once, then the report is forced. Each try has
- * an attempt of its own, above all of earlier claims: its text replaces what was shown before.
+ * Renders, asks, parses; no model is asked for what the user decided. What can't be used gets the validator's words
+ * once, then the report is forced. Each try has an attempt of its own, above all of earlier claims: its text replaces
+ * what was shown before. What all tries of this claim used is counted together.
  * Throws Fault `model_down`, `model_refused`, `aborted`.
  */
 export async function think(world: World, context: StepContext, signal: AbortSignal): Promise<Input> {
@@ -30,15 +31,17 @@ export async function think(world: World, context: StepContext, signal: AbortSig
     maxTokens: world.settings.maxTokens,
   };
   let { prompt, offer } = render(context, { ...options, forced: false });
+  let usage: Usage | null = null;
   for (let attempt = 0; attempt < tries; attempt++) {
     const raw = await ask(world, context, prompt, context.fence * tries + attempt, signal);
+    usage = together(usage, raw.usage);
     const parsed = parse(raw, offer);
     switch (parsed.kind) {
       case 'plan':
         return {
           kind: 'plan',
           plan: parsed.plan,
-          usage: raw.usage,
+          usage,
           decision: await audit(prompt, raw, parsed.plan.kind === 'call' ? parsed.plan.note : ''),
         };
       case 'failed':
@@ -50,6 +53,13 @@ export async function think(world: World, context: StepContext, signal: AbortSig
     }
   }
   throw new Fault('model_down', { notes: { finish: 'no usable decision' } });
+}
+
+function together(before: Usage | null, now: Usage): Usage {
+  const counts = (['input_tokens', 'output_tokens', 'cached_tokens'] as const).flatMap((count) =>
+    before?.[count] === undefined && now[count] === undefined ? [] : [[count, (before?.[count] ?? 0) + (now[count] ?? 0)] as const],
+  );
+  return { model: now.model, ...Object.fromEntries(counts) };
 }
 
 async function ask(world: World, context: StepContext, prompt: Prompt, attempt: number, signal: AbortSignal): Promise<RawDecision> {

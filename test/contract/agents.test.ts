@@ -8,12 +8,12 @@ import type { Agent, AgentCard, AgentSource } from '../../src/agent/card.ts';
 import { readPush, verifyPush } from '../../src/agent/push.ts';
 import type { AgentEvent, AgentReply, RawPart } from '../../src/agent/reply.ts';
 import { createAgents } from '../../src/agent/sdk-client.ts';
-import { Fault } from '../../src/fault.ts';
 import type { Call } from '../../src/intention/call.ts';
-import { agentName, callId, conversationId, intentionId, messageId, ownerId } from '../../src/intention/message.ts';
+import { agentName } from '../../src/intention/message.ts';
 import type { Agents } from '../../src/world.ts';
 import { scriptedExecutor } from '../support/a2a-executor.ts';
 import { type Answering, json, type PeerOptions, type Site, serve, servePeer } from '../support/a2a-peer.ts';
+import { callFor, faultOf, gather, lastReply, never } from '../support/agent-call.ts';
 
 const pushKey = 'a key of the service';
 const open: Site[] = [];
@@ -56,61 +56,6 @@ async function rogue(answer: Answering, card: Partial<AgentCard> = {}, headers?:
   const about = { name: 'Rogue', description: '', version: '', interfaces, streaming: false, pushNotifications: false, skills: [] };
   const agent: Agent = { ...usual, name: agentName('rogue'), source: source.url, cardUrl: site.origin, card: { ...about, ...card } };
   return { site, agents: agentsOf([source]), agent };
-}
-
-function callFor(query: string, more: Partial<Call> = {}): Call {
-  return {
-    id: callId('01900000-0000-7000-8000-000000000001'),
-    conversationId: conversationId('c'),
-    intentionId: intentionId('i'),
-    ownerId: ownerId('secret-owner'),
-    step: 1,
-    ord: 0,
-    agentId: 'a1',
-    agent: agentName('peer'),
-    messageId: messageId(`message-${query}`),
-    taskId: null,
-    contextId: null,
-    referenceTaskIds: [],
-    state: 'sending',
-    answers: null,
-    attempts: 1,
-    polls: 0,
-    fingerprint: null,
-    staleFingerprint: null,
-    sentAtMs: null,
-    deadlineMs: 0,
-    cancel: null,
-    cancelAttempts: 0,
-    cancelOutcome: null,
-    error: null,
-    query,
-    parts: [],
-    ...more,
-  };
-}
-
-const never = new AbortController().signal;
-
-async function gather(events: AsyncIterable<AgentEvent>): Promise<AgentEvent[]> {
-  const gathered: AgentEvent[] = [];
-  for await (const event of events) gathered.push(event);
-  return gathered;
-}
-
-function lastReply(events: readonly AgentEvent[]): AgentReply {
-  const last = events.at(-1);
-  if (last?.kind !== 'reply') throw new Error('there was no reply');
-  return last.reply;
-}
-
-async function faultOf(work: Promise<unknown>): Promise<Fault> {
-  const thrown = await work.then(
-    () => null,
-    (reason: unknown) => reason,
-  );
-  if (!(thrown instanceof Fault)) throw new Error('no fault', { cause: thrown });
-  return thrown;
 }
 
 /** The reply to a send; of one that only began, the reply when it is over. */

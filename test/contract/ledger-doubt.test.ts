@@ -12,6 +12,7 @@ import {
   onPglite,
   onPostgres,
   owner,
+  reading,
   step,
 } from '../support/ledger.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
@@ -118,6 +119,16 @@ describe.each([
     expect(await under.ledger.poke(call.id, 'another')).toBeNull();
   });
 
+  test('a canceled call that a push names while it is given up is due all the same', async () => {
+    const { conversation, intention, call } = await calling();
+    await under.ledger.stop(owner, conversation, intention);
+    await under.ledger.poke(call.id, 'task of the last moment');
+    await under.ledger.cancelled(call, 'unsettled');
+    expect(await callRow(call.id)).toMatchObject({ cancel: 'wanted', cancel_outcome: 'unsettled', due: true });
+    await under.ledger.cancelled({ ...call, taskId: 'task of the last moment' }, 'unsettled');
+    expect(await callRow(call.id)).toMatchObject({ cancel: 'done', cancel_outcome: 'unsettled', wake_at: null });
+  });
+
   test('a call in doubt takes the name of its task, stays a question, and may be answered after all', async () => {
     const { conversation, intention, call } = await calling();
     await under.ledger.observe(call, closing(call, 'unknown'));
@@ -173,13 +184,23 @@ describe.each([
     expect(await agentOf(), 'a call that was closed before counts no more').toEqual({ failures: 0, down: null });
   });
 
-  test('a probe is remembered', async () => {
+  test('a probe is remembered, as long as the agent is where it was', async () => {
     const { call } = await calling('travel');
     expect(call.agent).toBe('travel');
     await under.ledger.probed(call.agentId, true);
     expect((await under.ledger.agents()).agents.map(({ name, deduplicates }) => [name, deduplicates])).toContainEqual(['travel', true]);
     await under.ledger.probed(call.agentId, false);
     expect((await under.ledger.agents()).agents.some(({ deduplicates }) => deduplicates)).toBe(false);
+    await under.ledger.probed(call.agentId, true);
+    const moved = reading();
+    await under.ledger.keepAgents([
+      { ...moved, agents: moved.agents.map((agent) => ({ ...agent, cardUrl: `${agent.cardUrl}/elsewhere` })) },
+    ]);
+    expect(
+      (await under.ledger.agents()).agents.some(({ deduplicates }) => deduplicates),
+      'of what is now elsewhere',
+    ).toBe(false);
+    await under.ledger.keepAgents([reading()]);
   });
 
   test("calls are read by their owner alone, whatever the caller's path says", async () => {

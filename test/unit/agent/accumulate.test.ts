@@ -137,6 +137,17 @@ describe('accumulate', () => {
     expect(heard.replies).toEqual(['completed: done']);
   });
 
+  it('hears a message grow under one id, and takes a shorter one for a repeat', async () => {
+    const heard = await summary([
+      status('WORKING', saying('m1', '')),
+      status('WORKING', saying('m1', '上海')),
+      status('WORKING', saying('m1', '上海天气')),
+      status('WORKING', saying('m1', '上海')),
+      status('COMPLETED', saying('m1', '上海天气很热')),
+    ]);
+    expect(heard).toEqual({ bound: ['t1'], text: ['上海', '天气', '很热'], replies: ['completed: 上海天气很热'] });
+  });
+
   it('tells text of 1 MiB and no more', async () => {
     const half = 'x'.repeat(700_000);
     const { text } = await summary([

@@ -66,12 +66,15 @@ describe('keys that are rotated', () => {
 });
 
 describe('readPush', () => {
-  it('reads both versions by their shape', () => {
+  it('reads every version by its shape', () => {
     const bodies = [
       { task: { id: 't1', status: { state: 'TASK_STATE_COMPLETED' } } },
       { statusUpdate: { taskId: 't1', contextId: 'c1', status: { state: 'TASK_STATE_WORKING' } } },
       { artifactUpdate: { taskId: 't1', artifact: { artifactId: 'a', parts: [] } } },
       { message: { messageId: 'm', role: 'ROLE_AGENT', taskId: 't1' } },
+      { id: 't1', sessionId: null, status: { state: 'completed' }, artifacts: null },
+      { id: 't1', status: { state: 'working' }, final: false },
+      { id: 't1', artifact: { index: 0, parts: [] } },
       { kind: 'task', id: 't1', contextId: 'c1', status: { state: 'completed' } },
       { kind: 'status-update', taskId: 't1', status: { state: 'working' }, final: false },
       { kind: 'artifact-update', taskId: 't1', artifact: { artifactId: 'a', parts: [] } },

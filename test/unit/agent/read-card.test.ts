@@ -77,6 +77,26 @@ describe('readCard', () => {
     expect(card.interfaces).toEqual([{ url: 'https://weather.example/', binding: 'JSONRPC', version: '0.3' }]);
   });
 
+  it('takes a card with `authentication` and nothing of later versions for one of v0.1', () => {
+    const version = (more: object) => read({ name: 'First', url: '/', ...more }).interfaces[0]?.version;
+    expect(version({ authentication: null })).toBe('0.1');
+    expect(version({ authentication: { schemes: ['bearer'] }, securitySchemes: null, security: [] })).toBe('0.1');
+    expect(version({ protocolVersion: '0.1.0' })).toBe('0.1');
+    expect(version({ authentication: null, securitySchemes: { key: {} } })).toBe('0.3');
+    expect(version({ authentication: null, preferredTransport: 'JSONRPC' })).toBe('0.3');
+    expect(version({ authentication: null, protocolVersion: '0.2.5' })).toBe('0.3');
+  });
+
+  it('reads a binding and a version however they are spelled', () => {
+    const way = (protocolBinding: string, protocolVersion: string) =>
+      read({ name: 'x', supportedInterfaces: [{ url: '/', protocolBinding, protocolVersion }] }).interfaces[0];
+    expect(way('json-rpc', 'v1.0')).toMatchObject({ binding: 'JSONRPC', version: '1.0' });
+    expect(way('HTTP_JSON', 'V0.3.0')).toMatchObject({ binding: 'HTTP+JSON', version: '0.3' });
+    for (const version of ['10.0', '2.0', 'latest']) {
+      expect(problem({ name: 'x', supportedInterfaces: [{ url: '/', protocolVersion: version }] })).toMatch(/version/);
+    }
+  });
+
   it('puts the 1.0 interfaces of a hybrid card first', () => {
     const hybrid = { ...v03, supportedInterfaces: [v1.supportedInterfaces[0]], protocolVersion: '0.3.0' };
     expect(read(hybrid).interfaces.map(({ version }) => version)).toEqual(['1.0', '0.3', '0.3']);

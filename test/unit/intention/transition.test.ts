@@ -163,6 +163,12 @@ describe('a plan', () => {
     expect([asked({ answers: null }), asked({ answers: callId('earlier') })]).toEqual([null, 'task']);
   });
 
+  test('to ask again on the task of a question remembers what the task looked like when it asked', () => {
+    const calls = [call('a', { state: 'unknown', answers: callId('earlier'), fingerprint: null, staleFingerprint: 'asking' })];
+    const outcome = transition(context(ASKED, { calls }), calling(planned('weather', { answers: callId('a') })), means());
+    expect(outcome.kind === 'call' && outcome.calls[0].staleFingerprint).toBe('asking');
+  });
+
   test('to report ends the intention with the text', () => {
     const outcome = transition(FRESH, { kind: 'plan', plan: { kind: 'report', text: '上海很热' }, decision, usage }, means());
     expect(outcome).toMatchObject({

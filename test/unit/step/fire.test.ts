@@ -2,26 +2,26 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Agent } from '../../../src/agent/card.ts';
+import type { AgentReply } from '../../../src/agent/reply.ts';
 import { Fault } from '../../../src/fault.ts';
 import type { Call } from '../../../src/intention/call.ts';
-import { alarmMs, bindAfterMs, firstLookMs, leaveStreamAfterMs, readStreamMs, renewEveryMs } from '../../../src/intention/limits.ts';
+import {
+  againMs,
+  alarmMs,
+  bindAfterMs,
+  firstLookMs,
+  leaveStreamAfterMs,
+  readStreamMs,
+  renewEveryMs,
+} from '../../../src/intention/limits.ts';
 import type { Observed } from '../../../src/intention/rules.ts';
-import { readSettings } from '../../../src/settings.ts';
 import { fire } from '../../../src/step/fire.ts';
-import type { World } from '../../../src/world.ts';
+import { refusingWorld } from '../../support/refusing-world.ts';
 import { agent as agentOf, call as callOf } from '../../support/step-context.ts';
 
 const pushing: Agent = { ...agentOf('weather'), card: { ...agentOf('weather').card, pushNotifications: true } };
 const plain = agentOf('weather');
-const settings = readSettings({
-  DATABASE_URL: 'postgres://x',
-  OPENAI_API_KEY: 'x',
-  PUBLIC_URL: 'https://chat.example',
-  PUSH_SECRET: 'sixteen letters!',
-});
-const refuse = async (): Promise<never> => {
-  throw new Error('nobody asks for this');
-};
+const recognising: Agent = { ...plain, deduplicates: true };
 
 interface Reading {
   /** What the ledger and the Runner were asked, with the seconds since the send. */
@@ -32,19 +32,13 @@ interface Reading {
 }
 
 /** A send to an agent that names its task, or not, and then says nothing more. `held`: whether the lease can be renewed. */
-function listen(agent: Agent, taskId: string | null, held: () => boolean = () => true): Reading {
+function listen(agent: Agent, taskId: string | null, held: () => boolean = () => true, allowedMs = 3_600_000): Reading {
   const began = Date.now();
-  const call: Call = { ...callOf('c1', 'weather', 'sending'), deadlineMs: began + 3_600_000, sentAtMs: began };
+  const call: Call = { ...callOf('c1', 'weather', 'sending'), deadlineMs: began + allowedMs, sentAtMs: began };
   const reading: Reading = { asked: [], leftMs: null, ended: undefined };
   const note = (what: string) => void reading.asked.push(`${(Date.now() - began) / 1_000} ${what}`);
-  const world: World = {
-    settings,
+  const world = refusingWorld({
     ledger: {
-      open: refuse,
-      accept: refuse,
-      claim: refuse,
-      claimCall: refuse,
-      decide: refuse,
       observe: async (_, closing) => {
         note(`observe ${closing.state}`);
         return { message: null, status: 'calling', wake: [] };
@@ -53,49 +47,25 @@ function listen(agent: Agent, taskId: string | null, held: () => boolean = () =>
         note(`bind ${task}, ${keeps ? 'read on' : 'given away'}`);
         return true;
       },
-      again: refuse,
+      again: async () => {
+        note('again');
+        return true;
+      },
       renew: async () => held(),
-      poke: refuse,
-      stop: refuse,
-      expire: refuse,
-      cancelled: refuse,
-      probed: refuse,
-      keepAgents: refuse,
-      agents: refuse,
-      sweep: refuse,
     },
-    archive: {
-      conversation: refuse,
-      conversations: refuse,
-      messages: refuse,
-      replay: refuse,
-      intention: refuse,
-      calls: refuse,
-      call: async () => call,
-      remove: refuse,
-      ping: refuse,
-    },
-    files: { keep: refuse, restore: refuse, read: refuse },
-    planner: { decide: refuse },
+    archive: { call: async () => call },
     agents: {
-      read: refuse,
       async *send(_agent, _call, _parts, signal) {
         if (taskId !== null) yield { kind: 'bound', taskId, contextId: null };
         await new Promise<void>((left) => signal.addEventListener('abort', () => left()));
         reading.leftMs = Date.now() - began;
         throw new Fault('aborted');
       },
-      async *subscribe() {},
       get: async () => null,
-      cancel: refuse,
     },
-    stream: { publish: () => {}, relay: () => ({ append: () => {}, end: () => {} }), close: () => {}, settled: async () => {} },
-    subscriptions: { watch: refuse, async *events() {} },
-    runner: { arm: async (name, inMs) => note(`arm ${name} in ${inMs}`), kick: refuse, disarm: refuse, stop: refuse },
+    runner: { arm: async (name, inMs) => note(`arm ${name} in ${inMs}`) },
     clock: { nowMs: () => Date.now() },
-    ids: { next: () => crypto.randomUUID() },
-    log: () => {},
-  };
+  });
   const alarm = { name: 'call:c1' as const, signal: new AbortController().signal, endsAtMs: began + alarmMs, failures: 0, bugs: 0 };
   void fire(world, call, agent, [], alarm).then((observed) => {
     reading.ended = observed;
@@ -147,4 +117,57 @@ describe('a stream that says nothing more', () => {
     expect(reading).toMatchObject({ leftMs: renewEveryMs, ended: null });
     expect(reading.asked.at(-1)).toBe('20 bind t1, given away');
   });
+
+  it('is sent again to an agent that recognises it, but not when its time is up', async () => {
+    const again = listen(recognising, null);
+    const late = listen(recognising, null, undefined, 5_000);
+    await vi.advanceTimersByTimeAsync(readStreamMs);
+    expect(again.asked).toEqual([`${readStreamMs / 1_000} arm call:c1 in ${againMs}`, `${readStreamMs / 1_000} again`]);
+    expect(late.asked.at(-1)).toBe('5 observe unknown');
+    expect(late.asked).not.toContain('5 again');
+  });
+});
+
+it('a call that was stopped before its reply was read gets the name of its task, so that it can be canceled', async () => {
+  const asked: string[] = [];
+  const call: Call = { ...callOf('c1', 'weather', 'sending'), deadlineMs: Date.now() + 60_000 };
+  const reply: AgentReply = {
+    taskId: 't1',
+    contextId: null,
+    state: 'input_required',
+    content: 'Where?',
+    parts: [],
+    schema: null,
+    fingerprint: 'asking',
+    messageIds: [],
+  };
+  const world = refusingWorld({
+    ledger: {
+      observe: async () => {
+        asked.push('observe');
+        return { message: null, status: 'canceled', wake: [] };
+      },
+      bind: async (_, task) => {
+        asked.push(`bind ${task}`);
+        return false;
+      },
+    },
+    files: { keep: async () => [] },
+    agents: {
+      async *send() {
+        yield { kind: 'reply', reply };
+      },
+    },
+    runner: { arm: async () => {} },
+    clock: { nowMs: () => Date.now() },
+  });
+  const alarm = {
+    name: 'intention:i1',
+    signal: new AbortController().signal,
+    endsAtMs: Date.now() + alarmMs,
+    failures: 0,
+    bugs: 0,
+  } as const;
+  await fire(world, call, plain, [], alarm);
+  expect(asked).toEqual(['observe', 'bind t1']);
 });
