@@ -65,7 +65,7 @@ export function conclude(call: Call, heard: Heard, id: MessageId): Closing | nul
         say(`The agent failed: ${why}${status}.`, `该智能体失败：${why}${status}。`),
         `${code}${status}`,
         'rejected',
-        code === 'agent_refused',
+        code !== 'agent_down',
       );
     }
     case 'late':
@@ -81,7 +81,10 @@ export function conclude(call: Call, heard: Heard, id: MessageId): Closing | nul
       );
     case 'broken':
       return failed(
-        say(`Something went wrong on our side (incident ${heard.incidentId}).`, `服务内部出错（事件编号 ${heard.incidentId}）。`),
+        say(
+          `Something went wrong on our side (incident ${heard.incidentId}). Whether the agent has done it is not known.`,
+          `服务内部出错（事件编号 ${heard.incidentId}），无法得知该智能体是否已经执行。`,
+        ),
         'internal',
         'unknown',
         null,

@@ -26,6 +26,8 @@ export const renewEveryMs = 20 * second;
 export const armAheadMs = 5 * second;
 /** The platform ends an alarm at 15 minutes. */
 export const alarmMs = 14 * minute;
+/** Work waits this long for a configuration that is not whole. */
+export const misconfiguredMs = minute;
 /** Work that is due for longer than this was forgotten by its alarm; the sweep wakes so much of it at once. */
 export const sweepGraceMs = 30 * second;
 export const maxSwept = 200;

@@ -2,8 +2,9 @@
 
 import { DurableObject } from 'cloudflare:workers';
 import { bind } from '../bind.ts';
-import { alarmMs } from '../intention/limits.ts';
+import { alarmMs, misconfiguredMs } from '../intention/limits.ts';
 import type { RunnerName } from '../intention/rules.ts';
+import type { World } from '../world.ts';
 import { wake } from './wake.ts';
 
 /**
@@ -38,13 +39,23 @@ export class Runner extends DurableObject<Env> {
     await this.kick(name);
   }
 
+  /** Null while the configuration is not whole: whoever asks over HTTP is told, and the work waits. */
+  #world(): World | null {
+    try {
+      return bind(this.env);
+    } catch {
+      return null;
+    }
+  }
+
   override async alarm(): Promise<void> {
     const name = this.ctx.storage.kv.get<RunnerName>('name');
     if (name === undefined) return;
+    const world = this.#world();
+    if (world === null) return this.arm(name, misconfiguredMs);
     const endsAtMs = Date.now() + alarmMs;
     const work = new AbortController();
     this.#work = work;
-    const world = bind(this.env);
     // Bugs are counted across evictions, or a call that meets one each time would be tried for ever.
     const bugs = this.ctx.storage.kv.get<number>('bugs') ?? 0;
     const woken = await wake(world, { name, signal: work.signal, endsAtMs, failures: this.#failures, bugs });

@@ -32,7 +32,9 @@ export async function hunt(mutant: Mutant, seed: number): Promise<Hunt> {
     const { output, code } = await simulate(folder, ['--schedules', String(schedules), '--seed', String(seed), '--store', mutant.store]);
     const why = /violates:\n +(.*)/.exec(output)?.[1];
     // One that breaks the simulator itself proves nothing.
-    return why === undefined ? { caught: false, why: `exit ${code}: ${output.slice(-400)}` } : { caught: code === 1, why };
+    return why === undefined || why.includes('took another course')
+      ? { caught: false, why: `exit ${code}: ${output.slice(-400)}` }
+      : { caught: code === 1, why };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
