@@ -33,6 +33,8 @@ export interface Settings {
 const webUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 const optional = <T>(schema: z.ZodType<T, string>) => z.preprocess((value) => (value === '' ? undefined : value), schema.optional());
 
+const sourceForm = 'must be a JSON list of card URLs or {"url", "name"?, "headers"?, "deadline_seconds"?, "deduplicates"?}';
+
 const sourceObject = z.strictObject({
   url: webUrl,
   name: z
@@ -40,12 +42,14 @@ const sourceObject = z.strictObject({
     .regex(/^[^\s/]{1,64}$/)
     .optional(),
   headers: z.record(z.string(), z.string()).optional(),
-  deadline_seconds: z.int('must be a whole number of seconds').min(1).max(604_800).optional(),
+  deadline_seconds: z.int().min(1).max(604_800).optional(),
   deduplicates: z.boolean().optional(),
 });
 
 /** A string is an object with an address alone. */
-const sourceSchema = z.union([webUrl.transform((url): z.infer<typeof sourceObject> => ({ url })), sourceObject]);
+const sourceSchema = z.union([webUrl.transform((url): z.infer<typeof sourceObject> => ({ url })), sourceObject], {
+  error: `${sourceForm}, deadline_seconds from 1 to 604800`,
+});
 
 const listOfSources = z
   .string()
@@ -56,7 +60,7 @@ const listOfSources = z
     } catch {
       context.addIssue({
         code: 'custom',
-        message: 'must be a JSON list of card URLs or {"url", "name"?, "headers"?, "deadline_seconds"?, "deduplicates"?}',
+        message: sourceForm,
       });
       return z.NEVER;
     }

@@ -39,7 +39,8 @@ export async function receivePush(world: PushWorld, call: string, request: Reque
 }
 
 async function takePush({ ledger, runner, settings }: PushWorld, call: string, request: Request): Promise<'poked' | 'due' | null> {
-  if (!(await verifyPush(settings.pushSecrets, call, request.headers))) throw new Fault('unauthorized');
+  if (!(await verifyPush(settings.pushSecrets, call, request.headers)))
+    throw new Fault('unauthorized', { detail: 'A push needs the secret of its call, not an API key' });
   const push = readPush(await readJson(request));
   if (push === null) throw new Fault('invalid_request', { detail: 'The body is not a push notification' });
   await runner.arm(`call:${call}`, armAheadMs);

@@ -39,7 +39,7 @@ export async function resolve(
   if (!call) throw new Fault('not_found');
   // The first of two equal requests has closed the question; the second gets the first's receipt.
   const repeat = action === 'retry' && idempotency !== null && !questionStates.some((state) => state === call.state);
-  if (call.state !== 'unknown' && !repeat) throw new Fault('question_closed');
+  if (call.state !== 'unknown' && !repeat) throw new Fault('question_closed', { detail: 'Nobody is in doubt about this call' });
   switch (action) {
     case 'check':
       return check(world, call);

@@ -16,7 +16,7 @@ export function toldPlan(context: StepContext): Plan | null {
   const call = context.calls.find(({ id, state }) => id === fresh.parts.answer_to && state === 'unknown');
   const agent = context.agents.find(({ id }) => id === call?.agentId);
   if (!call || !agent) return null;
-  const reason = languageOf(call.query) === 'zh' ? '用户要求重试' : 'the user asked to try again';
+  const reason = languageOf(call.query) === 'zh' ? '用户要求重试。' : 'The user asked to try again.';
   return {
     kind: 'call',
     note: '',

@@ -123,8 +123,8 @@ describe('a call in doubt', () => {
   });
 
   it.each([
-    ['ask the oracle', 'Try again.', 'the user asked to try again'],
-    ['问问 oracle 明天会不会下雨', '再试一次。', '用户要求重试'],
+    ['ask the oracle', 'Try again.', 'The user asked to try again.'],
+    ['问问 oracle 明天会不会下雨', '再试一次。', '用户要求重试。'],
   ])('that is tried again (%s) is sent once more, under a new messageId, and no model is asked whether', async (content, words, reason) => {
     const before = messagesTo(oracle).length;
     const asked = await doubt(content);

@@ -25,8 +25,27 @@ const optionsSchema = z.object({
 
 const text = (standard: string) => ({ type: 'string', default: standard }) as const;
 const flag = { type: 'boolean', default: false } as const;
-const { values } = parseArgs({
-  options: {
+const help = `npm run sim -- [--schedules N] [--seed S] [--store double|sql] [--workers W]
+
+Runs the shipped protocol code under seeded schedules of faults and checks what must hold after each.
+
+  --schedules N    how many (standard: 1000)
+  --seed S         of all chance; the same seed takes the same course (standard: a new one, which is printed)
+  --store NAME     double: a ledger in memory (standard); sql: the statements themselves, on PGlite
+  --workers W      processes (standard: 1)
+  --schedule K     the number of the first schedule, to repeat one that was found (standard: 0)
+  --violations V   each process ends after so many (standard: 1)
+  --trail          tells everything that happened in each schedule
+  --help           this text
+`;
+
+const options = valuesOf();
+/** With fewer, chance may leave something out. */
+const completeFrom = options.store === 'sql' ? 300 : 10_000;
+const reportEveryMs = 5_000;
+
+function valuesOf() {
+  const texts = {
     schedules: text('1000'),
     seed: text(String(Date.now() % 1_000_000_000)),
     store: text('double'),
@@ -35,12 +54,23 @@ const { values } = parseArgs({
     violations: text('1'),
     trail: flag,
     child: flag,
-  },
-});
-const options = optionsSchema.parse(values);
-/** With fewer, chance may leave something out. */
-const completeFrom = options.store === 'sql' ? 300 : 10_000;
-const reportEveryMs = 5_000;
+    help: flag,
+  };
+  try {
+    const { values } = parseArgs({ options: texts });
+    if (values.help) end(help, 0);
+    const parsed = optionsSchema.safeParse(values);
+    if (parsed.success) return parsed.data;
+    return end(`--${parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; --')}`);
+  } catch (thrown) {
+    return end(thrown instanceof Error ? thrown.message : String(thrown));
+  }
+}
+
+function end(said: string, code = 2): never {
+  process[code === 0 ? 'stdout' : 'stderr'].write(`${said}\n`);
+  process.exit(code);
+}
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 

@@ -42,7 +42,7 @@ function answering(scene: Scene, said: string): Decision {
   const unsure = asking.result.kind === 'unsure';
   if (scene.moves.includes('new') && !(unsure && isVerdict(said)) && isChangeOfSubject(scene, asking, said)) return move('new');
   const language = languageOf(asking.query);
-  if (unsure && isRefusal(said)) return text(report(scene, languageOf(scene.question)));
+  if (unsure && isRefusal(said)) return text(sentences[languageOf(said)].left);
   const query = unsure ? asking.query : compose(asking.query, said);
   const answers = scene.answerable.get(asking.agent);
   return {
@@ -101,7 +101,10 @@ function smallTalk({ question, agents }: Scene, language: Language): string | nu
 }
 
 function nobodyCalled(scene: Scene, language: Language): Decision {
-  return text(smallTalk(scene, language) ?? listed(sentences[language].nobodyFits, scene.agents, language));
+  const own = sentences[language];
+  const away = scene.down.map(({ agent, until }) => own.down(agent, until)).join('\n');
+  const nobody = scene.agents.length > 0 ? listed(own.nobodyFits, scene.agents, language) : away === '' ? own.noAgents : '';
+  return text(smallTalk(scene, language) ?? [away, nobody].filter(Boolean).join('\n'));
 }
 
 function listed(head: string, agents: readonly KnownAgent[], language: Language): string {

@@ -75,8 +75,9 @@ function gap({ agent, result }: MadeCall, language: Language): string {
   const own = sentences[language];
   switch (result.kind) {
     case 'asked':
-    case 'unsure':
       return own.asking(agent, result.text);
+    case 'unsure':
+      return own.unsure(agent);
     case 'none':
       return own.silent(agent);
     case 'answer':

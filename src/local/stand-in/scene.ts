@@ -24,6 +24,8 @@ export interface Scene {
   readonly answerable: ReadonlyMap<string, string>;
   /** Where the newest message may be moved: other open questions, oldest first, and "new"; often nowhere. */
   readonly moves: readonly string[];
+  /** Agents that are left alone for a while, and until when. */
+  readonly down: readonly { readonly agent: string; readonly until: string }[];
   /** What the user asked, before the calls. */
   readonly question: string;
   readonly calls: readonly MadeCall[];
@@ -38,13 +40,15 @@ export function sceneOf(request: CompletionRequest): Scene {
   const moveTool = request.tools.find((tool) => tool.function.name === 'reassign');
   const free = request.tool_choice !== 'none';
   const names = choicesOf(callTool, 'agent');
+  const down = downIn(request.messages.at(-1)?.content ?? '');
   const turns = request.messages.flatMap(withoutList);
   const firstCall = turns.findIndex((turn) => turn.role === 'assistant' && turn.tool_calls.length > 0);
   const before = firstCall < 0 ? turns : turns.slice(0, firstCall);
   const after = firstCall < 0 ? [] : turns.slice(firstCall);
   const last = after.at(-1);
   return {
-    agents: agentsIn(placesOf(request), names),
+    agents: agentsIn(placesOf(request), names).filter(({ name }) => !down.some(({ agent }) => agent === name)),
+    down,
     mayCall: free && names.length > 0,
     answerable: questionsOf(request.messages.at(-1)?.content ?? '', choicesOf(callTool, 'answers')),
     moves: free ? choicesOf(moveTool, 'to') : [],
@@ -58,6 +62,12 @@ export function sceneOf(request: CompletionRequest): Scene {
 /** The choices of a tool's argument. */
 function choicesOf(tool: RequestTool | undefined, argument: string): readonly string[] {
   return tool?.function.parameters.properties[argument]?.enum ?? [];
+}
+
+/** Source: `downWords` in src/plan/prompt.ts. */
+function downIn(message: string): Scene['down'] {
+  const lines = [...message.matchAll(/^\[?(\S+) is down until (\S+ UTC) and cannot be called/gmu)];
+  return lines.map(([, agent = '', until = '']) => ({ agent, until }));
 }
 
 /** The note at the newest message tells who asks which question. Source: `questionLines` in src/plan/questions.ts. */

@@ -265,7 +265,7 @@ describe('while an agent of this question waits for an answer', () => {
     const unsure: Turn[] = ['天气如何', { agent: 'weather', query: '天气如何', result: 'unknown: Shall I ask again, or leave it?' }];
     expect(decided([...unsure, '再问一次'], { own: { q1: 'weather' } })).toBe('weather < 天气如何 (q1)');
     expect(decided([...unsure, 'check again'], { own: { q1: 'weather' } })).toBe('weather < 天气如何 (q1)');
-    expect(decided([...unsure, '算了'], { own: { q1: 'weather' } })).toMatch(/^weather 还在等待回答/u);
+    expect(decided([...unsure, '算了'], { own: { q1: 'weather' } })).toBe('好的，那就先不问了。');
     expect(decided([...unsure, '曹操是谁'], { own: { q1: 'weather' } })).toBe('reassign new');
   });
 });
@@ -306,5 +306,14 @@ describe('a new message while a question is open elsewhere', () => {
 
   it('goes to the newest of several', () => {
     expect(decided([...before, '上海'], { others: ['q2', 'q3'] })).toBe('reassign q3');
+  });
+});
+
+describe('an agent that is left alone', () => {
+  it('is named with the time, and so are those who can help', () => {
+    const said = decided(['上海天气如何'], { down: ['weather'], agents: ['weather', 'people'] });
+    expect(said).toContain('weather 无法连接，10:00:00 UTC 之前不再调用。');
+    expect(said).toContain('- people');
+    expect(said).not.toContain('- weather');
   });
 });

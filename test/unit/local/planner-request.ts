@@ -31,18 +31,24 @@ export interface Offered {
   /** Ids of the open questions of other exchanges. */
   readonly others?: readonly string[];
   readonly forced?: boolean;
+  /** Names of agents that are left alone. */
+  readonly down?: readonly string[];
   /** Names of the agents that can be called. */
   readonly agents?: readonly string[];
 }
 
 /** A request as the planner renders it: the list of agents, the turns, the note at the newest message, the tools. */
-export function plannerRequest(turns: readonly Turn[], { own = {}, others = [], forced = false, agents }: Offered = {}): CompletionRequest {
+export function plannerRequest(
+  turns: readonly Turn[],
+  { own = {}, others = [], forced = false, down = [], agents }: Offered = {},
+): CompletionRequest {
   const shown = agents ? sampleAgents.filter(({ name }) => agents.includes(name)) : sampleAgents;
   const ownIds = Object.keys(own);
   const lines = [
     ...(ownIds.length > 0 ? ['Open questions of this exchange:'] : []),
     ...Object.entries(own).map(([id, agent]) => `- ${id} (${agent}): "[which?]" after "..."`),
     ...(others.length > 0 ? ['Open questions of other exchanges:', ...others.map((id) => `- ${id} (weather): "where?" after "..."`)] : []),
+    ...down.map((name) => `${name} is down until 10:00:00 UTC and cannot be called before then.`),
     ...(forced ? ['The limit of 8 steps is reached. Report now with what is known, and say what is missing.'] : []),
   ];
   const note = lines.length > 0 ? `[${lines.join('\n')}]` : '';
@@ -82,7 +88,7 @@ export function plannerRequest(turns: readonly Turn[], { own = {}, others = [], 
       ...(shown.length > 0
         ? [
             tool('call_agent', {
-              agent: enumOf(shown.map(({ name }) => name)),
+              agent: enumOf(shown.map(({ name }) => name).filter((name) => !down.includes(name))),
               query: { type: 'string' },
               ...(ownIds.length > 0 ? { answers: enumOf([...ownIds, 'new']) } : {}),
             }),

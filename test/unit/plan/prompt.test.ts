@@ -336,7 +336,7 @@ test('a call that the user had made again is told like any other', () => {
     outcome(3, 'input_required', 'c1', 'plan', 'I do not know.'),
     user(4, 'Try again.', { parts: { answer_to: 'c1', resolve: 'retry' } }),
     query(5, 2, 0, 'c2', 'travel', 'Book it.', {
-      reason: 'the user asked to try again',
+      reason: 'The user asked to try again.',
       parts: { answers: callId('c1'), decision: { note: '', tool_call_ids: [], raw: null, prompt_hash: '' } },
     }),
     outcome(6, 'answer', 'c2', 'travel', 'Booked.'),
@@ -356,7 +356,7 @@ test('a call that the user had made again is told like any other', () => {
         {
           id: 'c2',
           tool: 'call_agent',
-          input: { agent: 'travel', query: 'Book it.', reason: 'the user asked to try again', answers: 'q1' },
+          input: { agent: 'travel', query: 'Book it.', reason: 'The user asked to try again.', answers: 'q1' },
         },
       ],
     },

@@ -18,13 +18,13 @@ test('the same query goes to the same agent, as the answer to the question', () 
   expect(toldPlan(context)).toEqual({
     kind: 'call',
     note: '',
-    calls: [{ agent: 'travel', query: 'Book the flight.', reason: 'the user asked to try again', answers: 'c1', toolCallId: '' }],
+    calls: [{ agent: 'travel', query: 'Book the flight.', reason: 'The user asked to try again.', answers: 'c1', toolCallId: '' }],
   });
 });
 
 test('the reason is in the language of the query', () => {
   const plan = toldPlan({ ...context, calls: [{ ...doubtful, query: '订机票' }] });
-  expect(plan).toMatchObject({ calls: [{ query: '订机票', reason: '用户要求重试' }] });
+  expect(plan).toMatchObject({ calls: [{ query: '订机票', reason: '用户要求重试。' }] });
 });
 
 test('of two questions in doubt, the one that is meant', () => {
