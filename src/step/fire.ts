@@ -8,8 +8,8 @@ import { conclude, type Heard, isStale, isUnheard } from '../intention/conclude.
 import {
   againMs,
   armAheadMs,
+  armLookMs,
   bindAfterMs,
-  firstLookMs,
   leaveStreamAfterMs,
   longestHoldMs,
   lookMs,
@@ -91,8 +91,9 @@ async function read(world: World, call: Call, agent: Agent, open: Open, signal: 
       else if (event.kind === 'reply') reply = event.reply;
       else {
         const known = { taskId: event.taskId, contextId: event.contextId };
-        task = known;
+        // The task of a call at work is known; an agent that names another confuses them.
         if (call.state === 'working') continue;
+        task = known;
         // What fails here is written when the reading is over.
         const bind = () => world.ledger.bind(call, known.taskId, known.contextId, true).catch(() => false);
         timers.push(
@@ -187,7 +188,7 @@ export async function doubt(world: World, by: RunnerName, call: Call, agent: Age
 
 /** The task is known: its own Runner looks it up from here on. Armed first, so that a crash in between is found. */
 export async function giveAway(world: World, by: RunnerName, call: Call, task: Task): Promise<Observed | null> {
-  await world.runner.arm(`call:${call.id}`, firstLookMs);
+  await world.runner.arm(`call:${call.id}`, armLookMs);
   if (await world.ledger.bind(call, task.taskId, task.contextId, false)) return null;
   // The call is over, and this changes nothing; or the agent named a task of another call, and this one cannot be found.
   return close(world, by, call, { kind: 'unknown', error: 'the task is that of another call' });

@@ -5,15 +5,7 @@ import type { Agent } from '../../../src/agent/card.ts';
 import type { AgentReply } from '../../../src/agent/reply.ts';
 import { Fault } from '../../../src/fault.ts';
 import type { Call } from '../../../src/intention/call.ts';
-import {
-  againMs,
-  alarmMs,
-  bindAfterMs,
-  firstLookMs,
-  leaveStreamAfterMs,
-  readStreamMs,
-  renewEveryMs,
-} from '../../../src/intention/limits.ts';
+import { againMs, alarmMs, armLookMs, bindAfterMs, leaveStreamAfterMs, readStreamMs, renewEveryMs } from '../../../src/intention/limits.ts';
 import type { Observed } from '../../../src/intention/rules.ts';
 import { fire } from '../../../src/step/fire.ts';
 import { refusingWorld } from '../../support/refusing-world.ts';
@@ -87,7 +79,7 @@ describe('a stream that says nothing more', () => {
     expect(reading.leftMs).toBeNull();
     await vi.advanceTimersByTimeAsync(1);
     expect(reading).toEqual({
-      asked: [`${bindAfterMs / 1_000} bind t1, read on`, `60 arm call:c1 in ${firstLookMs}`, '60 bind t1, given away'],
+      asked: [`${bindAfterMs / 1_000} bind t1, read on`, `60 arm call:c1 in ${armLookMs}`, '60 bind t1, given away'],
       leftMs: leaveStreamAfterMs,
       ended: null,
     });
