@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { CallState } from '../../../src/intention/call.ts';
-import { firstLookMs } from '../../../src/intention/limits.ts';
+import { armLookMs } from '../../../src/intention/limits.ts';
 import { runCall } from '../../../src/step/call.ts';
 import { refusingWorld } from '../../support/refusing-world.ts';
 import { agent, call as callOf } from '../../support/step-context.ts';
@@ -39,7 +39,7 @@ async function lookedUp(state: CallState): Promise<readonly string[]> {
 }
 
 test('a task that goes on with what was sent is at work: it is looked up less and less often from there on', async () => {
-  expect(await lookedUp('sending')).toEqual([`arm call:c1 in ${firstLookMs}`, 'bind t1 in x1, given away', 'again in 60000']);
+  expect(await lookedUp('sending')).toEqual([`arm call:c1 in ${armLookMs}`, 'bind t1 in x1, given away', 'again in 60000']);
 });
 
 test('a task at work, or one in doubt, is only looked up again', async () => {
