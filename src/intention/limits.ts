@@ -51,10 +51,10 @@ export const lookMs = 20 * second;
 export const lookRequestMs = 30 * second;
 /** A task is polled after this, then twice as late each time (with a fifth of chance) up to the longest; at most once in `lookPauseMs`. */
 export const firstLookMs = 2 * second;
-/** When whoever gives the task away arms its Runner: that comes before the write, and must not ring before it is due. */
-export const armLookMs = firstLookMs + 250;
 export const longestLookMs = minute;
 export const lookPauseMs = 1 * second;
+/** When whoever gives the task away arms its Runner: that comes before the write, and must not ring before it is due. */
+export const armLookMs = firstLookMs + 250;
 /** A task that waits for a sign-in, or one in doubt that has a name, is looked up after this, and then as one at work. */
 export const signInLookMs = 30 * second;
 /** An equal snapshot of a resumed task counts as news when the send is this old. */
