@@ -5,7 +5,8 @@ import type { AgentEvent, AgentReply } from '../../src/agent/reply.ts';
 import { createAgents } from '../../src/agent/sdk-client.ts';
 import { Fault } from '../../src/fault.ts';
 import type { Call } from '../../src/intention/call.ts';
-import { agentName, callId, conversationId, intentionId, messageId, ownerId } from '../../src/intention/message.ts';
+import { agentName, messageId, ownerId } from '../../src/intention/message.ts';
+import { call } from './step-context.ts';
 
 interface Ours {
   readonly publicUrl?: string | null;
@@ -24,36 +25,10 @@ export async function agentAt(url: string, { publicUrl = null, pushSecrets = [] 
   return { agents, agent };
 }
 
+/** On its way to the agent `peer`; its owner must not get there. */
 export function callFor(query: string, more: Partial<Call> = {}): Call {
-  return {
-    id: callId('01900000-0000-7000-8000-000000000001'),
-    conversationId: conversationId('c'),
-    intentionId: intentionId('i'),
-    ownerId: ownerId('secret-owner'),
-    step: 1,
-    ord: 0,
-    agentId: 'a1',
-    agent: agentName('peer'),
-    messageId: messageId(`message-${query}`),
-    taskId: null,
-    contextId: null,
-    referenceTaskIds: [],
-    state: 'sending',
-    answers: null,
-    attempts: 1,
-    polls: 0,
-    fingerprint: null,
-    staleFingerprint: null,
-    sentAtMs: null,
-    deadlineMs: 0,
-    cancel: null,
-    cancelAttempts: 0,
-    cancelOutcome: null,
-    error: null,
-    query,
-    parts: [],
-    ...more,
-  };
+  const own = { ownerId: ownerId('secret-owner'), messageId: messageId(`message-${query}`), query };
+  return { ...call('01900000-0000-7000-8000-000000000001', 'peer', 'sending'), ...own, ...more };
 }
 
 /** A signal that never aborts. */
